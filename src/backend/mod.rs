@@ -1,0 +1,44 @@
+//! What runs a model: one interface, several machines.
+
+pub mod cpu;
+
+use std::time::Duration;
+
+use crate::contract::{CancelToken, TapSink};
+use crate::encode::ModelInput;
+use crate::program::StageKind;
+
+/// Runs the four stages of a loaded model.
+pub trait Backend: Send {
+    /// What it is, for logs: `cpu (2 threads)`.
+    fn describe(&self) -> String;
+
+    /// One forward pass, from model input to the normalised chunk. `taps` gets every named intermediate value.
+    fn run(
+        &mut self,
+        input: &ModelInput,
+        cancel: &CancelToken,
+        taps: Option<&mut dyn TapSink>,
+    ) -> Result<ModelOutput, BackendError>;
+}
+
+/// Answer of a backend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelOutput {
+    /// `[action rows, action width]` of the model, row-major.
+    pub actions: Vec<f32>,
+    pub timings: Vec<(StageKind, Duration)>,
+}
+
+/// Why a backend gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    #[error("the prediction was cancelled in stage '{}'", stage.name())]
+    Cancelled { stage: StageKind },
+    #[error("model input '{name}' has {found} values, the program needs {expected}")]
+    InputLength { name: &'static str, expected: usize, found: usize },
+    #[error("index {value} in '{name}' is outside 0..{limit}")]
+    Index { name: &'static str, value: u32, limit: usize },
+    #[error(transparent)]
+    Checkpoint(#[from] crate::checkpoint::CheckpointError),
+}

@@ -1,0 +1,115 @@
+//! What a checkpoint declares about one robot: its cameras, state groups and action groups.
+
+/// One robot that a checkpoint serves, with everything that encoding and decoding need to know about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embodiment {
+    /// The checkpoint's tag, such as `gr1`.
+    pub tag: String,
+    /// Row of the per-embodiment weight tables.
+    pub slot: usize,
+    /// Camera keys in the order in which the model sees them.
+    pub cameras: Vec<String>,
+    /// Frame times in control steps relative to now, oldest first; `[0]` for a single frame.
+    pub frame_deltas: Vec<i32>,
+    /// In the order in which their values are concatenated.
+    pub state: Vec<StateGroupSpec>,
+    /// In the order of the columns of the model's output.
+    pub action: Vec<ActionGroupSpec>,
+    /// Rows of a decoded chunk.
+    pub horizon: usize,
+    /// The data set's key of the instruction, for information.
+    pub language_key: String,
+}
+
+impl Embodiment {
+    /// Columns of a decoded chunk, all groups together.
+    pub fn action_dim(&self) -> usize {
+        self.action.iter().map(|group| group.dim).sum()
+    }
+}
+
+/// One group of state values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StateGroupSpec {
+    pub name: String,
+    /// Number of raw values.
+    pub dim: usize,
+    pub encoding: StateEncoding,
+}
+
+/// How raw state values become model input.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StateEncoding {
+    /// Sines of all values, then cosines of all values.
+    SinCos,
+    /// `(v - mean) / std`; a dimension whose `std` is 0 is passed through.
+    MeanStd { mean: Vec<f64>, std: Vec<f64> },
+    /// `2 (v - min) / (max - min) - 1`; a dimension without range becomes 0; clipped to [-1, 1] if `clip`.
+    MinMax { min: Vec<f64>, max: Vec<f64>, clip: bool },
+}
+
+impl StateEncoding {
+    /// Columns that a group of `dim` raw values takes up in the model's state vector.
+    pub fn encoded_dim(&self, dim: usize) -> usize {
+        match self {
+            StateEncoding::SinCos => 2 * dim,
+            StateEncoding::MeanStd { .. } | StateEncoding::MinMax { .. } => dim,
+        }
+    }
+}
+
+/// Layout of an end-effector pose in a group's columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoseFormat {
+    /// x, y, z, first two rows of the rotation matrix: 9 columns.
+    Rot6d,
+    /// x, y, z, axis times angle: 6 columns.
+    Rotvec,
+    /// 4x4 homogeneous matrix, row-major: 16 columns.
+    Matrix,
+}
+
+impl PoseFormat {
+    pub fn dim(self) -> usize {
+        match self {
+            PoseFormat::Rot6d => 9,
+            PoseFormat::Rotvec => 6,
+            PoseFormat::Matrix => 16,
+        }
+    }
+}
+
+/// How an action group relates to the state of the observation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ActionReference {
+    /// Absolute as it stands.
+    Absolute,
+    /// A change per step, passed on as it stands.
+    Delta,
+    /// Added to the named state group of the observation.
+    RelativeJoint { state_group: String },
+    /// Composed onto the pose in the named state group: `T_abs = T_state * T_rel`.
+    RelativePose { state_group: String, format: PoseFormat },
+}
+
+/// One group of action values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ActionGroupSpec {
+    pub name: String,
+    pub dim: usize,
+    pub normalization: ActionNormalization,
+    pub reference: ActionReference,
+    /// Set when the group's absolute values are poses.
+    pub pose: Option<PoseFormat>,
+}
+
+/// How the model's output in [-1, 1] becomes physical values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ActionNormalization {
+    /// Bounds of each dimension, the same for every step; `[dim]`.
+    MinMax { min: Vec<f64>, max: Vec<f64> },
+    /// Bounds of each dimension at each step; `[horizon, dim]`, row-major.
+    MinMaxPerStep { min: Vec<f64>, max: Vec<f64> },
+    /// `x * std + mean`, unclipped; a dimension whose `std` is 0 is passed through.
+    MeanStd { mean: Vec<f64>, std: Vec<f64> },
+}

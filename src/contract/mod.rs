@@ -1,0 +1,16 @@
+//! Plain data that every part of the crate speaks: what goes into a policy and what comes out.
+
+mod chunk;
+mod embodiment;
+mod observation;
+mod options;
+mod version;
+
+pub use chunk::{ActionChunk, ActionGroup, Representation, StageTimings};
+pub use embodiment::{
+    ActionGroupSpec, ActionNormalization, ActionReference, Embodiment, PoseFormat, StateEncoding,
+    StateGroupSpec,
+};
+pub use observation::{FRAME_SIDE, Frame, FrameError, Observation};
+pub use options::{CancelToken, Noise, PredictOptions, TapSink};
+pub use version::Version;

@@ -1,0 +1,45 @@
+//! How one prediction is to be made.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Where the initial noise of the flow-matching head comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Noise {
+    /// Standard normal values from the reference's generator; the same seed gives the same bytes.
+    Seed(u64),
+    /// The values themselves, `[action rows, action width]` of the model, row-major.
+    Explicit(Vec<f32>),
+}
+
+/// Options of one prediction.
+#[derive(Clone, Debug, Default)]
+pub struct PredictOptions {
+    /// `None` means the version's default seed.
+    pub noise: Option<Noise>,
+    /// Raised by another thread to end the prediction early.
+    pub cancel: CancelToken,
+}
+
+/// A flag shared between the thread that predicts and one that may stop it.
+#[derive(Clone, Debug, Default)]
+pub struct CancelToken(Arc<AtomicBool>);
+
+impl CancelToken {
+    /// Asks the prediction to end at the next instruction.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Receives intermediate values by name, for tests and fidelity reports.
+///
+/// A tap is a name of the golden files without their `tap.` prefix, such as `vit.block0.attn`.
+pub trait TapSink {
+    /// `values` is `[rows, cols]`, row-major.
+    fn tap(&mut self, name: &str, rows: usize, cols: usize, values: &[f32]);
+}

@@ -1,0 +1,1 @@
+//! From the normalised chunk to physical actions.

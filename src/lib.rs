@@ -1,0 +1,13 @@
+//! NVIDIA GR00T vision-language-action policies: from one observation to one action chunk.
+//!
+//! The data takes one road, whoever asks: [`contract::Observation`] → [`encode`] → model input →
+//! [`backend`] → normalised chunk → [`decode`] → [`contract::ActionChunk`]. [`policy`] walks it; the ROS 2
+//! node, the command line and every other way in are adapters around it.
+
+pub mod backend;
+pub mod checkpoint;
+pub mod contract;
+pub mod decode;
+pub mod encode;
+pub mod policy;
+pub mod program;

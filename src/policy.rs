@@ -1,0 +1,1 @@
+//! The whole road from an observation to an action chunk.

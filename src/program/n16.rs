@@ -1,0 +1,1 @@
+//! GR00T N1.6 as an instruction list.
