@@ -23,6 +23,13 @@ pub struct VisionConfig {
     pub position_side: usize,
 }
 
+impl VisionConfig {
+    /// Patches along one side of the picture.
+    pub fn grid(&self) -> usize {
+        self.image_side / self.patch
+    }
+}
+
 /// The kept layers of the Qwen3 language model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LlmConfig {

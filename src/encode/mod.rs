@@ -1,5 +1,7 @@
 //! From an observation to the numbers that a model reads.
 
+use crate::program::Layout;
+
 /// The numbers that a model reads, for one request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelInput {
@@ -14,4 +16,26 @@ pub struct ModelInput {
     pub state: Vec<f32>,
     /// Initial noise, `[action rows, action width]`.
     pub noise: Vec<f32>,
+}
+
+impl ModelInput {
+    /// What shapes the program for this input must have.
+    pub fn layout(&self) -> Layout {
+        Layout { tokens: self.token_ids.len(), images: self.images }
+    }
+
+    /// Positions of the image tokens, ascending.
+    pub fn image_rows(&self) -> impl Iterator<Item = u32> {
+        self.rows_where(true)
+    }
+
+    /// Positions of all other tokens, ascending.
+    pub fn text_rows(&self) -> impl Iterator<Item = u32> {
+        self.rows_where(false)
+    }
+
+    fn rows_where(&self, is_image: bool) -> impl Iterator<Item = u32> {
+        let rows = (0u32..).zip(&self.token_ids);
+        rows.filter(move |(_, id)| (**id == self.image_token) == is_image).map(|(row, _)| row)
+    }
 }

@@ -132,6 +132,19 @@ impl<'a> ProgramBuilder<'a> {
         Ok(id)
     }
 
+    /// `out = activation(Linear(x))` with the Linear named `prefix`, bias included.
+    pub fn project(
+        &mut self,
+        prefix: &str,
+        x: View,
+        activation: Activation,
+        out: View,
+    ) -> Result<(), CheckpointError> {
+        let (weight, bias) = self.weight_and_bias(prefix, out.cols, x.cols)?;
+        self.linear(x, (weight, Some(bias)), activation, out);
+        Ok(())
+    }
+
     pub fn linear(
         &mut self,
         x: View,

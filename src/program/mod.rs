@@ -8,13 +8,28 @@
 //! it [exports](Program::exports) is what the request programs [import](Program::imports) by name.
 
 mod builder;
+mod dit;
 pub mod n16;
 mod op;
+mod position_table;
+mod qwen3;
+mod siglip;
+mod sinusoid;
 
 pub use builder::ProgramBuilder;
 pub use op::{Activation, AttentionShape, Modulation, Op};
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::contract::Version;
+
+/// The programs of one checkpoint.
+pub trait ModelPrograms: Send {
+    /// Runs once at load; its exports are what the request programs import.
+    fn prepare(&self, checkpoint: &Checkpoint) -> Result<Program, CheckpointError>;
+
+    /// One request of the given layout; exports [`ACTIONS`].
+    fn request(&self, checkpoint: &Checkpoint, layout: Layout) -> Result<Program, CheckpointError>;
+}
 
 /// Everything about a request that changes the shapes of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
