@@ -1,14 +1,14 @@
 //! The CPU backend: interprets a program in f32 on all cores, with weights read as bf16 from the mapped checkpoint.
 
-mod attention;
-mod elementwise;
+pub mod attention;
+pub mod elementwise;
 mod executable;
 mod interpreter;
-mod linear;
-mod mat;
-mod math;
+pub mod linear;
+pub mod mat;
+pub mod math;
 mod memory;
-mod norm;
+pub mod norm;
 
 use std::sync::Arc;
 use std::time::Instant;
