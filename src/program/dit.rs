@@ -9,8 +9,6 @@ use crate::checkpoint::n16::HeadConfig;
 
 const BLOCK_EPS: f32 = 1e-5;
 const OUTPUT_EPS: f32 = 1e-6;
-/// Width of the sinusoid that the timestep encoder reads.
-const TIMESTEP_WIDTH: usize = 256;
 /// Imported name of the timestep part of the action encoder, `[steps, width]`.
 const ACTION_TIMESTEPS: &str = "action.timesteps";
 /// Imported name of the output modulation, `[steps, 2 * width]`: shift, then scale.
@@ -33,19 +31,17 @@ pub fn prepare_modulations(
     config: &HeadConfig,
 ) -> Result<(), CheckpointError> {
     let (steps, width) = (config.steps, config.dit_width());
-    let projected: Vec<f32> = (0..steps)
-        .flat_map(|step| sinusoid::dit_timestep(timestep(config, step), TIMESTEP_WIDTH))
-        .collect();
-    let projected = b.constant("time_proj", steps, TIMESTEP_WIDTH, projected);
+    let projected: Vec<f32> =
+        (0..steps).flat_map(|step| sinusoid::dit_timestep(timestep(config, step))).collect();
+    let projected = b.constant("time_proj", steps, sinusoid::DIT_TIMESTEP_WIDTH, projected);
     let hidden = b.scratch("temb.hidden", steps, width);
     let embedding = b.scratch("temb", steps, width);
     let activated = b.scratch("temb.activated", steps, width);
     let embedder = format!("{prefix}.model.timestep_encoder.timestep_embedder");
     let (weight, bias) =
-        b.weight_and_bias(&format!("{embedder}.linear_1"), width, TIMESTEP_WIDTH)?;
+        b.weight_and_bias(&format!("{embedder}.linear_1"), width, sinusoid::DIT_TIMESTEP_WIDTH)?;
     b.linear(projected, (weight, Some(bias)), Activation::Silu, hidden);
-    let (weight, bias) = b.weight_and_bias(&format!("{embedder}.linear_2"), width, width)?;
-    b.linear(hidden, (weight, Some(bias)), Activation::Identity, embedding);
+    b.project(&format!("{embedder}.linear_2"), hidden, Activation::Identity, embedding)?;
     for step in 0..steps {
         b.tap(format!("k{step}.time_proj"), projected.slice_rows(step, 1));
         b.tap(format!("k{step}.temb"), embedding.slice_rows(step, 1));
@@ -59,8 +55,7 @@ pub fn prepare_modulations(
     let output = (OUTPUT_MODULATION.to_owned(), format!("{prefix}.model.proj_out_1"));
     for (name, linear) in blocks.chain([output]) {
         let table = b.scratch(&name, steps, 2 * width);
-        let (weight, bias) = b.weight_and_bias(&linear, 2 * width, width)?;
-        b.linear(activated, (weight, Some(bias)), Activation::Identity, table);
+        b.project(&linear, activated, Activation::Identity, table)?;
         b.export(&name, table);
     }
     Ok(())

@@ -81,12 +81,8 @@ impl Model {
         b.patchify(pixels, vision.image_side, vision.patch, CHANNELS, patch_rows);
 
         let hidden = b.scratch("vit.hidden", patches, vision.width);
-        let (weight, bias) = b.weight_and_bias(
-            &format!("{VISION}.embeddings.patch_embedding"),
-            vision.width,
-            patch_values,
-        )?;
-        b.linear(patch_rows, (weight, Some(bias)), Activation::Identity, hidden);
+        let embedding = format!("{VISION}.embeddings.patch_embedding");
+        b.project(&embedding, patch_rows, Activation::Identity, hidden)?;
         b.tap("vit.patch_embed", hidden);
         let positions = self.positions(b, checkpoint)?;
         b.tap("vit.pos_embed", positions);
@@ -131,11 +127,9 @@ impl Model {
         let affine = b.affine(&format!("{CONNECTOR}.0"), width)?;
         b.layer_norm(merged, Some(affine), None, CONNECTOR_EPS, normed);
         let hidden = b.scratch("connector.hidden", tokens, llm_width);
-        let (weight, bias) = b.weight_and_bias(&format!("{CONNECTOR}.1"), llm_width, width)?;
-        b.linear(normed, (weight, Some(bias)), Activation::GeluErf, hidden);
+        b.project(&format!("{CONNECTOR}.1"), normed, Activation::GeluErf, hidden)?;
         let out = b.scratch("connector.out", tokens, llm_width);
-        let (weight, bias) = b.weight_and_bias(&format!("{CONNECTOR}.3"), llm_width, llm_width)?;
-        b.linear(hidden, (weight, Some(bias)), Activation::Identity, out);
+        b.project(&format!("{CONNECTOR}.3"), hidden, Activation::Identity, out)?;
         b.tap("connector.out", out);
         Ok(out)
     }
