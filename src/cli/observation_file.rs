@@ -79,7 +79,8 @@ pub fn read(path: &Path) -> anyhow::Result<(Observation, Option<Noise>)> {
 /// Decodes a PNG or JPEG file; its size is checked before anything of that size is allocated.
 fn read_frame(path: &Path) -> anyhow::Result<Frame> {
     let name = || path.display().to_string();
-    let mut reader = ImageReader::open(path).with_context(name)?.with_guessed_format().with_context(name)?;
+    let mut reader =
+        ImageReader::open(path).with_context(name)?.with_guessed_format().with_context(name)?;
     let mut limits = image::Limits::default();
     limits.max_image_width = Some(*FRAME_SIDE.end());
     limits.max_image_height = Some(*FRAME_SIDE.end());

@@ -81,7 +81,8 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
 
 fn answer(chunk: &ActionChunk, with_normalized: bool) -> Answer<'_> {
     let groups = || chunk.groups.iter();
-    let milliseconds = chunk.timings.stages().map(|(stage, time)| (stage, time.as_secs_f64() * 1e3));
+    let milliseconds =
+        chunk.timings.stages().map(|(stage, time)| (stage, time.as_secs_f64() * 1e3));
     let total = ("total", chunk.timings.total().as_secs_f64() * 1e3);
     Answer {
         version: chunk.version.name(),

@@ -5,9 +5,12 @@ use crate::program::Layout;
 /// The numbers that a model reads, for one request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelInput {
-    /// Normalised pixels, `[images, 3, side, side]`, in the order in which the model sees the pictures.
+    /// Normalised pixels in the order in which the model sees the pictures: `[images, 3, side, side]`, or
+    /// `[patches, values per patch]` where the version's encoder cuts the pictures up itself.
     pub pixels: Vec<f32>,
     pub images: usize,
+    /// Rows and columns of patches of every picture.
+    pub grid: [usize; 2],
     /// Token ids of the whole prompt, image placeholders included.
     pub token_ids: Vec<u32>,
     /// Which token id stands for an image token.
@@ -21,7 +24,7 @@ pub struct ModelInput {
 impl ModelInput {
     /// What shapes the program for this input must have.
     pub fn layout(&self) -> Layout {
-        Layout { tokens: self.token_ids.len(), images: self.images }
+        Layout { tokens: self.token_ids.len(), images: self.images, grid: self.grid }
     }
 
     /// Positions of the image tokens, ascending.

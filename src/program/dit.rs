@@ -1,11 +1,11 @@
 //! The flow-matching action head: encoders per embodiment slot, AdaLN DiT, Euler steps.
 
 use super::{
-    Activation, AttentionShape, Input, Modulation, Orientation, ProgramBuilder, View, WeightId,
-    sinusoid,
+    Activation, AttentionShape, IndexId, IndexInput, Input, Modulation, Orientation,
+    ProgramBuilder, View, WeightId, sinusoid,
 };
 use crate::checkpoint::CheckpointError;
-use crate::checkpoint::n16::HeadConfig;
+use crate::checkpoint::network::{CrossAttention, HeadConfig};
 
 const BLOCK_EPS: f32 = 1e-5;
 const OUTPUT_EPS: f32 = 1e-6;
@@ -86,15 +86,6 @@ pub fn prepare_action_timesteps(
     Ok(())
 }
 
-/// What the cross-attention blocks look at.
-#[derive(Clone, Copy, Debug)]
-pub struct CrossKeys {
-    /// Rows of all tokens that are not image tokens.
-    pub text: View,
-    /// Rows of the image tokens.
-    pub image: View,
-}
-
 /// Keys and values of one cross-attention block.
 #[derive(Clone, Copy, Debug)]
 pub struct KeysAndValues {
@@ -108,17 +99,20 @@ fn is_cross_block(block: usize) -> bool {
 }
 
 /// Keys and values of all cross blocks, which no Euler step changes; in the order of the blocks.
+///
+/// `vl` is `[tokens, backbone width]`, `image_rows` the positions of the image tokens in it.
 pub fn cross_keys_and_values(
     b: &mut ProgramBuilder<'_>,
     prefix: &str,
     config: &HeadConfig,
-    tokens: CrossKeys,
+    vl: View,
+    image_rows: IndexId,
 ) -> Result<Vec<KeysAndValues>, CheckpointError> {
+    let sources = CrossSources::new(b, config.cross_attention, vl, image_rows);
     let width = config.dit_width();
     let mut all = Vec::new();
     for block in (0..config.dit_layers).filter(|block| is_cross_block(*block)) {
-        let looks_at_text = block.is_multiple_of(2 * config.attend_text_every);
-        let source = if looks_at_text { tokens.text } else { tokens.image };
+        let source = sources.of_block(block);
         let attention = format!("{prefix}.model.transformer_blocks.{block}.attn1");
         let keys = b.scratch(&format!("dit.block{block}.k"), source.rows, width);
         let values = b.scratch(&format!("dit.block{block}.v"), source.rows, width);
@@ -127,6 +121,42 @@ pub fn cross_keys_and_values(
         all.push(KeysAndValues { keys, values });
     }
     Ok(all)
+}
+
+/// The backbone's rows, gathered as the cross blocks want them: a mask would multiply rows that nobody sees.
+enum CrossSources {
+    All(View),
+    Alternate { text: View, image: View, text_every: usize },
+}
+
+impl CrossSources {
+    fn new(
+        b: &mut ProgramBuilder<'_>,
+        cross_attention: CrossAttention,
+        vl: View,
+        image_rows: IndexId,
+    ) -> Self {
+        let CrossAttention::Alternate { text_every } = cross_attention else {
+            return CrossSources::All(vl);
+        };
+        let images = b.index_len(image_rows);
+        let text_rows = b.index(IndexInput::TextRows, vl.rows - images);
+        let text = b.scratch("vl.text", vl.rows - images, vl.cols);
+        b.gather_rows(vl, text_rows, text);
+        let image = b.scratch("vl.image", images, vl.cols);
+        b.gather_rows(vl, image_rows, image);
+        CrossSources::Alternate { text, image, text_every }
+    }
+
+    fn of_block(&self, block: usize) -> View {
+        match *self {
+            CrossSources::All(vl) => vl,
+            CrossSources::Alternate { text, image, text_every } => {
+                let looks_at_text = block.is_multiple_of(2 * text_every);
+                if looks_at_text { text } else { image }
+            }
+        }
+    }
 }
 
 /// All Euler steps, from noise to the normalised chunk `[action rows, action width]`.
@@ -144,19 +174,27 @@ pub fn denoise(
     let actions = b.scratch("actions", rows, config.action_width);
     b.copy(noise, actions);
     let encoder = ActionEncoder::new(b, config, &slots)?;
-    let blocks = Blocks::new(b, prefix, config, rows + 1);
-    let decoder = ActionDecoder::new(b, prefix, config, &slots, rows + 1)?;
-    let hidden = b.scratch("dit.hidden", rows + 1, width);
+    // The DiT sees the state token, the future tokens and the action tokens, in this order.
+    let first_action = 1 + config.future_tokens;
+    let sequence = first_action + rows;
+    let blocks = Blocks::new(b, prefix, config, sequence);
+    let decoder = ActionDecoder::new(b, prefix, config, &slots, sequence)?;
+    let hidden = b.scratch("dit.hidden", sequence, width);
     for step in 0..config.steps {
         b.tap(format!("actions.step{step}"), actions);
         b.copy(state_token, hidden.slice_rows(0, 1));
-        encoder.run(b, step, actions, hidden.slice_rows(1, rows));
+        if config.future_tokens > 0 {
+            let table = format!("{prefix}.future_tokens.weight");
+            let tokens = b.matrix(&table, config.future_tokens, width)?;
+            b.copy_weight(tokens, hidden.slice_rows(1, config.future_tokens));
+        }
+        encoder.run(b, step, actions, hidden.slice_rows(first_action, rows));
         b.tap(format!("k{step}.dit_in"), hidden);
         for block in 0..config.dit_layers {
             let keys = is_cross_block(block).then(|| cross[block / 2]);
             blocks.run(b, step, block, keys, hidden)?;
         }
-        let velocity = decoder.run(b, step, hidden).slice_rows(1, rows);
+        let velocity = decoder.run(b, step, hidden).slice_rows(first_action, rows);
         b.tap(format!("k{step}.velocity"), velocity);
         b.add_scaled(velocity, 1.0 / config.steps as f32, actions);
     }

@@ -3,10 +3,10 @@
 //! SigLIP-2 vision tower → space-to-depth connector → 16 Qwen3 layers → one layer norm → AdaLN DiT whose even
 //! blocks look at text and picture tokens in turn → action decoder, four Euler steps.
 
-use super::dit::{self, CrossKeys};
 use super::{
-    ACTIONS, Activation, IndexInput, Input, Layout, ModelPrograms, Program, ProgramBuilder,
-    StageKind, View, position_table, qwen3, siglip, sinusoid,
+    ACTIONS, Activation, IndexId, IndexInput, Input, Layout, ModelPrograms, PatchGrid, PatchOrder,
+    Program, ProgramBuilder, StageKind, View, adapter, dit, position_table, qwen3, siglip,
+    sinusoid,
 };
 use crate::checkpoint::n16::Config;
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -18,7 +18,6 @@ const LANGUAGE_MODEL: &str = "backbone.model.language_model.model";
 const HEAD: &str = "action_head";
 
 const CONNECTOR_EPS: f32 = 1e-5;
-const VLLN_EPS: f32 = 1e-5;
 const CHANNELS: usize = 3;
 
 /// The programs of one N1.6 checkpoint for one embodiment slot.
@@ -44,18 +43,8 @@ impl ModelPrograms for Model {
         let image_rows = b.index(IndexInput::ImageRows, image_tokens.rows);
         let features = self.language(&mut b, layout.tokens, image_tokens, image_rows)?;
         b.stage(StageKind::Adapter);
-        let vl = b.scratch("vl", features.rows, features.cols);
-        let affine = b.affine(&format!("{HEAD}.vlln"), features.cols)?;
-        b.layer_norm(features, Some(affine), None, VLLN_EPS, vl);
-        b.tap("vlln_out", vl);
-        let text_len = layout.tokens - image_tokens.rows;
-        let text_rows = b.index(IndexInput::TextRows, text_len);
-        let text = b.scratch("vl.text", text_len, vl.cols);
-        b.gather_rows(vl, text_rows, text);
-        let image = b.scratch("vl.image", image_tokens.rows, vl.cols);
-        b.gather_rows(vl, image_rows, image);
-        let keys = CrossKeys { text, image };
-        let cross = dit::cross_keys_and_values(&mut b, HEAD, &self.config.head, keys)?;
+        let vl = adapter::vlln(&mut b, HEAD, features)?;
+        let cross = dit::cross_keys_and_values(&mut b, HEAD, &self.config.head, vl, image_rows)?;
         b.stage(StageKind::Denoise);
         let actions = dit::denoise(&mut b, HEAD, &self.config.head, self.slot, &cross)?;
         b.export(ACTIONS, actions);
@@ -78,7 +67,13 @@ impl Model {
             b.input(Input::Pixels, images, CHANNELS * vision.image_side * vision.image_side);
         let patch_values = vision.patch * vision.patch * CHANNELS;
         let patch_rows = b.scratch("vit.patches", patches, patch_values);
-        b.patchify(pixels, vision.image_side, vision.patch, CHANNELS, patch_rows);
+        let cut = PatchGrid {
+            side: vision.image_side,
+            patch: vision.patch,
+            channels: CHANNELS,
+            order: PatchOrder::ChannelLast,
+        };
+        b.patchify(pixels, cut, patch_rows);
 
         let hidden = b.scratch("vit.hidden", patches, vision.width);
         let embedding = format!("{VISION}.embeddings.patch_embedding");
@@ -140,23 +135,20 @@ impl Model {
         b: &mut ProgramBuilder<'_>,
         tokens: usize,
         image_tokens: View,
-        image_rows: super::IndexId,
+        image_rows: IndexId,
     ) -> Result<View, CheckpointError> {
         let llm = &self.config.llm;
-        let hidden = b.scratch("llm.hidden", tokens, llm.width);
-        let table =
-            b.matrix(&format!("{LANGUAGE_MODEL}.embed_tokens.weight"), llm.vocabulary, llm.width)?;
-        let ids = b.index(IndexInput::TokenIds, tokens);
-        b.embed(table, ids, hidden);
+        let hidden = qwen3::embed(b, LANGUAGE_MODEL, llm, tokens)?;
         b.scatter_rows(image_tokens, image_rows, hidden);
         b.tap("llm.embeds", hidden);
         let (cos, sin) = sinusoid::rotary(tokens, llm.head_dim, llm.rope_theta);
-        let cos = b.constant("llm.cos", tokens, llm.head_dim / 2, cos);
-        let sin = b.constant("llm.sin", tokens, llm.head_dim / 2, sin);
-        qwen3::layers(b, LANGUAGE_MODEL, llm, hidden, qwen3::Rotary { cos, sin })?;
+        let rotary = qwen3::Rotary::new(b, tokens, cos, sin);
+        let decoder = qwen3::Decoder::new(b, LANGUAGE_MODEL, llm, hidden, rotary);
+        for layer in 0..llm.layers {
+            decoder.layer(b, layer)?;
+        }
         let features = b.scratch("backbone_features", tokens, llm.width);
-        let norm = b.vector(&format!("{LANGUAGE_MODEL}.norm.weight"), llm.width)?;
-        b.rms_norm(hidden, norm, qwen3::RMS_EPS, features);
+        decoder.final_norm(b, features)?;
         b.tap("backbone_features", features);
         Ok(features)
     }

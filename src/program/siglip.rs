@@ -2,7 +2,7 @@
 
 use super::{Activation, AttentionShape, ProgramBuilder, View};
 use crate::checkpoint::CheckpointError;
-use crate::checkpoint::n16::VisionConfig;
+use crate::checkpoint::network::VisionConfig;
 
 const EPS: f32 = 1e-6;
 

@@ -57,13 +57,22 @@ pub fn dit_timestep(timestep: f32) -> Vec<f32> {
 /// Width of [`dit_timestep`].
 pub const DIT_TIMESTEP_WIDTH: usize = 2 * DIT_FREQUENCIES;
 
-/// Cosines and sines of the rotary embedding at positions `0..positions`, each `[positions, head_dim / 2]`.
+/// Cosines and sines of the rotary embedding at one position, each `count` long: frequencies `theta^(-j / count)`.
+pub fn rotary_at(position: usize, count: usize, theta: f64) -> (Vec<f32>, Vec<f32>) {
+    let angles = (0..count).map(|j| {
+        let frequency = (1.0 / theta.powf(j as f64 / count as f64)) as f32;
+        position as f32 * frequency
+    });
+    angles.map(|angle| (cos(angle), sin(angle))).unzip()
+}
+
+/// Cosines and sines at positions `0..positions`, each `[positions, head_dim / 2]`.
 pub fn rotary(positions: usize, head_dim: usize, theta: f64) -> (Vec<f32>, Vec<f32>) {
-    let frequencies: Vec<f32> = (0..head_dim / 2)
-        .map(|j| (1.0 / theta.powf(2.0 * j as f64 / head_dim as f64)) as f32)
-        .collect();
-    let angle_of = |position: usize| frequencies.iter().map(move |f| position as f32 * f);
-    let cosines = (0..positions).flat_map(|p| angle_of(p).map(cos)).collect();
-    let sines = (0..positions).flat_map(|p| angle_of(p).map(sin)).collect();
+    let (mut cosines, mut sines) = (Vec::new(), Vec::new());
+    for position in 0..positions {
+        let (cos, sin) = rotary_at(position, head_dim / 2, theta);
+        cosines.extend(cos);
+        sines.extend(sin);
+    }
     (cosines, sines)
 }

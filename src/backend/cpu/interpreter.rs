@@ -10,7 +10,7 @@ use super::memory::Memory;
 use super::norm::{Scaling, layer_norm, rms_norm};
 use crate::backend::BackendError;
 use crate::checkpoint::Checkpoint;
-use crate::program::{IndexId, Modulation, Op, View, WeightId, WeightSpec};
+use crate::program::{IndexId, Modulation, Op, PatchGrid, PatchOrder, View, WeightId, WeightSpec};
 
 /// What instructions refer to, besides the buffers.
 pub struct Interpreter<'a> {
@@ -85,6 +85,28 @@ impl Interpreter<'_> {
                     }
                 });
             }
+            Op::ScatterAddRows { x, rows, out } => {
+                let rows = self.checked_rows(*rows, out.rows, "rows to add to")?;
+                memory.write(*out, |memory, mut out| {
+                    let x = memory.read(*x);
+                    for (source, target) in rows.iter().enumerate() {
+                        for (sum, value) in
+                            out.row_mut(*target as usize).iter_mut().zip(x.row(source))
+                        {
+                            *sum += value;
+                        }
+                    }
+                });
+            }
+            Op::Reshape { x, out } => memory.write(*out, |memory, mut out| {
+                let x = memory.read(*x);
+                let mut values = (0..x.rows()).flat_map(|row| x.row(row)).copied();
+                for row in 0..out.rows() {
+                    for (target, value) in out.row_mut(row).iter_mut().zip(&mut values) {
+                        *target = value;
+                    }
+                }
+            }),
             Op::Copy { x, out } => {
                 memory.write(*out, |memory, mut out| {
                     let x = memory.read(*x);
@@ -95,6 +117,14 @@ impl Interpreter<'_> {
             }
             Op::Add { x, out } => {
                 memory.write(*out, |memory, out| elementwise::add(memory.read(*x), out));
+            }
+            Op::CopyWeight { weight, out } => {
+                let weight = self.block(*weight)?;
+                memory.write(*out, |_, mut out| {
+                    for row in 0..out.rows() {
+                        copy_to_f32(weight.row(row), out.row_mut(row));
+                    }
+                });
             }
             Op::AddWeight { weight, out } => {
                 let weight = self.values(*weight)?;
@@ -109,8 +139,8 @@ impl Interpreter<'_> {
             Op::SiluMul { gate, up, out } => memory.write(*out, |memory, out| {
                 elementwise::silu_mul(memory.read(*gate), memory.read(*up), out);
             }),
-            Op::Patchify { x, side, patch, channels, out } => memory.write(*out, |memory, out| {
-                patchify(memory.read(*x), *side, *patch, *channels, out);
+            Op::Patchify { x, grid, out } => memory.write(*out, |memory, out| {
+                patchify(memory.read(*x), *grid, out);
             }),
             Op::SpaceToDepth { x, side, out } => memory.write(*out, |memory, out| {
                 space_to_depth(memory.read(*x), *side, out);
@@ -131,9 +161,7 @@ impl Interpreter<'_> {
         let table = self.block(table)?;
         memory.write(out, |_, mut out| {
             for (row, id) in ids.iter().enumerate() {
-                for (target, value) in out.row_mut(row).iter_mut().zip(table.row(*id as usize)) {
-                    *target = value.to_f32();
-                }
+                copy_to_f32(table.row(*id as usize), out.row_mut(row));
             }
         });
         Ok(())
@@ -164,18 +192,29 @@ impl Interpreter<'_> {
     }
 }
 
+fn copy_to_f32(source: &[bf16], target: &mut [f32]) {
+    for (target, source) in target.iter_mut().zip(source) {
+        *target = source.to_f32();
+    }
+}
+
 /// Every picture, a row `[channels * side * side]` of `x`, to its rows of patches.
-fn patchify(x: Mat<'_>, side: usize, patch: usize, channels: usize, mut out: MatMut<'_>) {
-    let grid = side / patch;
+fn patchify(x: Mat<'_>, grid: PatchGrid, mut out: MatMut<'_>) {
+    let PatchGrid { side, patch, channels, order } = grid;
+    let cells = side / patch;
     for row in 0..out.rows() {
-        let (image, cell) = (row / (grid * grid), row % (grid * grid));
-        let (top, left) = (cell / grid * patch, cell % grid * patch);
+        let (image, cell) = (row / (cells * cells), row % (cells * cells));
+        let (top, left) = (cell / cells * patch, cell % cells * patch);
         let picture = x.row(image);
-        for (position, pixel) in out.row_mut(row).chunks_exact_mut(channels).enumerate() {
-            let (y, x) = (top + position / patch, left + position % patch);
-            for (channel, value) in pixel.iter_mut().enumerate() {
-                *value = picture[(channel * side + y) * side + x];
-            }
+        for (position, value) in out.row_mut(row).iter_mut().enumerate() {
+            let (channel, pixel) = match order {
+                PatchOrder::ChannelLast => (position % channels, position / channels),
+                PatchOrder::ChannelFirst => {
+                    (position / (patch * patch), position % (patch * patch))
+                }
+            };
+            let (y, x) = (top + pixel / patch, left + pixel % patch);
+            *value = picture[(channel * side + y) * side + x];
         }
     }
 }
