@@ -1,6 +1,37 @@
 //! From an observation to the numbers that a model reads.
 
+mod frames;
+pub mod n16;
+
+use crate::contract::{Noise, Observation};
 use crate::program::Layout;
+
+/// Turns observations into model input; one implementation per version.
+pub trait Encode: Send {
+    /// The input stays valid until the next call, and its buffers are used again.
+    fn encode(&mut self, observation: &Observation, noise: &Noise) -> Result<&ModelInput, EncodeError>;
+}
+
+/// Why an observation is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeError {
+    #[error("camera '{camera}' is missing; the observation has {found:?}")]
+    MissingCamera { camera: String, found: Vec<String> },
+    #[error("camera '{camera}' is not one of the embodiment's, which are {expected:?}")]
+    UnknownCamera { camera: String, expected: Vec<String> },
+    #[error(
+        "camera '{camera}' has {found} frames; the embodiment needs {expected}, one for each of the steps {deltas:?}"
+    )]
+    FrameCount { camera: String, expected: usize, deltas: Vec<i32>, found: usize },
+    #[error(transparent)]
+    FrameChain(#[from] image::n16::FrameChainError),
+    #[error(transparent)]
+    Prompt(#[from] prompt::PromptError),
+    #[error(transparent)]
+    State(#[from] state::StateEncodeError),
+    #[error(transparent)]
+    Noise(#[from] noise::NoiseError),
+}
 
 /// The numbers that a model reads, for one request.
 #[derive(Clone, Debug, Default, PartialEq)]
