@@ -38,10 +38,11 @@ pub fn time_major<'a>(
     let mut ordered = Vec::with_capacity(expected * embodiment.cameras.len());
     for time in 0..expected {
         for (camera, name) in embodiment.cameras.iter().enumerate() {
-            let frames = observation.frames.get(name).ok_or_else(|| EncodeError::MissingCamera {
-                camera: name.clone(),
-                found: observation.frames.keys().cloned().collect(),
-            })?;
+            let frames =
+                observation.frames.get(name).ok_or_else(|| EncodeError::MissingCamera {
+                    camera: name.clone(),
+                    found: observation.frames.keys().cloned().collect(),
+                })?;
             ordered.push(CameraFrame { camera, frame: &frames[time] });
         }
     }

@@ -9,7 +9,11 @@ use crate::program::Layout;
 /// Turns observations into model input; one implementation per version.
 pub trait Encode: Send {
     /// The input stays valid until the next call, and its buffers are used again.
-    fn encode(&mut self, observation: &Observation, noise: &Noise) -> Result<&ModelInput, EncodeError>;
+    fn encode(
+        &mut self,
+        observation: &Observation,
+        noise: &Noise,
+    ) -> Result<&ModelInput, EncodeError>;
 }
 
 /// Why an observation is refused.

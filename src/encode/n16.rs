@@ -89,7 +89,11 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
-    fn encode(&mut self, observation: &Observation, noise: &Noise) -> Result<&ModelInput, EncodeError> {
+    fn encode(
+        &mut self,
+        observation: &Observation,
+        noise: &Noise,
+    ) -> Result<&ModelInput, EncodeError> {
         self.encode_frames(observation)?;
         self.encode_instruction(observation)?;
         self.input.state = encode_state(&self.embodiment, &observation.state, self.state_width)?;
