@@ -1,5 +1,7 @@
 //! From an observation to the numbers that a model reads.
 
+pub mod image;
+
 /// The numbers that a model reads, for one request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelInput {
