@@ -1,6 +1,7 @@
 //! From an observation to the numbers that a model reads.
 
 mod frames;
+pub mod image;
 pub mod n16;
 
 use crate::contract::{Noise, Observation};
