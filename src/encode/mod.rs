@@ -1,5 +1,10 @@
 //! From an observation to the numbers that a model reads.
 
+pub mod noise;
+pub mod prompt;
+pub mod state;
+pub mod tokenizer;
+
 /// The numbers that a model reads, for one request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelInput {
