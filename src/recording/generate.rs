@@ -30,11 +30,11 @@ const CAMERA_LATENCY_NS: i64 = 12_000_000;
 const JOINT_LATENCY_NS: i64 = 1_000_000;
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 
-/// Write the bundled recording: a camera and joint states of a robot that puts a pear on a plate, as a rosbag2 bag
-#[derive(Clone, Debug, clap::Args)]
+/// Writes the bundled recording: camera and joint states of a robot that puts a pear on a plate, as a rosbag2 bag.
+#[derive(Debug, clap::Args)]
 pub struct MakeRecordingArgs {
-    /// Directory of the bag; must not exist yet
-    #[arg(long, value_name = "DIR")]
+    /// Directory of the bag; must not exist.
+    #[arg(long)]
     pub out: PathBuf,
 }
 
