@@ -9,5 +9,7 @@ pub mod checkpoint;
 pub mod contract;
 pub mod decode;
 pub mod encode;
+pub mod history;
+pub mod node;
 pub mod policy;
 pub mod program;
