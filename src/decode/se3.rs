@@ -38,10 +38,10 @@ impl Pose {
     pub fn from_state(format: PoseFormat, columns: &[f32]) -> Result<Self, PoseError> {
         let wide: Vec<f64> = columns.iter().map(|&value| f64::from(value)).collect();
         if format == PoseFormat::Matrix {
-            let identity = [0.0, 0.0, 0.0, 1.0];
-            let is_off =
-                |(value, expected): (&f64, f64)| !((value - expected).abs() <= LAST_ROW_TOLERANCE);
-            if wide[12..].iter().zip(identity).any(is_off) {
+            let last_row = wide[12..].iter().zip([0.0, 0.0, 0.0, 1.0]);
+            let mut deviations = last_row.map(|(value, expected)| (value - expected).abs());
+            // Asked this way, a NaN is no match.
+            if !deviations.all(|deviation| deviation <= LAST_ROW_TOLERANCE) {
                 return Err(PoseError::LastRow);
             }
         }
@@ -143,8 +143,9 @@ fn orthonormal_rows<T: RealField + Copy>(
     let along = dot(a, second);
     let across = [second[0] - along * a[0], second[1] - along * a[1], second[2] - along * a[2]];
     let across_length = length(across);
-    // The comparison is the other way round so that it fails on NaN.
-    if !(across_length / length(second) >= min_sine) {
+    // Asked this way, a NaN counts as no plane.
+    let spans_plane = across_length / length(second) >= min_sine;
+    if !spans_plane {
         return Err(PoseError::Rows);
     }
     let b = across.map(|value| value / across_length);
@@ -159,7 +160,8 @@ fn dot<T: RealField + Copy>(left: [T; 3], right: [T; 3]) -> T {
 /// The rotation nearest to `matrix`: its orthogonal polar factor, by Newton's iteration.
 fn nearest_rotation(matrix: Matrix3<f64>) -> Result<Matrix3<f64>, PoseError> {
     let mut rotation = matrix / matrix.norm();
-    if !(rotation.determinant() > 0.0) {
+    let right_handed = rotation.determinant() > 0.0;
+    if !right_handed {
         return Err(PoseError::Matrix);
     }
     for _ in 0..POLAR_STEPS {
@@ -210,4 +212,140 @@ fn quaternion(r: &Matrix3<f64>) -> (f64, Vector3<f64>) {
     };
     let length = (w * w + v.norm_squared()).sqrt();
     (w / length, v / length)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::f64::consts::{FRAC_PI_2, PI};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rotation(axis_angle: [f64; 3]) -> Matrix3<f64> {
+        let columns = [0.0, 0.0, 0.0, axis_angle[0], axis_angle[1], axis_angle[2]];
+        Pose::from_action(PoseFormat::Rotvec, &columns).unwrap().rotation
+    }
+
+    fn matrix_columns(rotation: Matrix3<f64>, translation: [f64; 3]) -> [f64; 16] {
+        let mut columns = [0.0; 16];
+        Pose { rotation, translation: translation.into() }.write(PoseFormat::Matrix, &mut columns);
+        columns
+    }
+
+    #[test]
+    fn rotation_vectors_turn_by_the_right_hand_rule() {
+        let turned = rotation([0.0, 0.0, FRAC_PI_2]) * Vector3::x();
+        assert!((turned - Vector3::y()).norm() < 1e-15, "{turned}");
+    }
+
+    #[test]
+    fn the_relative_pose_is_given_in_the_frame_of_the_state() {
+        let state = [1.0_f32, 2.0, 3.0, 0.0, 0.0, std::f32::consts::FRAC_PI_2];
+        let reference = Pose::from_state(PoseFormat::Rotvec, &state).unwrap();
+        let relative =
+            Pose::from_action(PoseFormat::Rotvec, &[0.5, 0.0, 0.0, 0.0, 0.0, 0.25]).unwrap();
+        let mut columns = [0.0; 6];
+        reference.compose(&relative).write(PoseFormat::Rotvec, &mut columns);
+        let expected = [1.0, 2.5, 3.0, 0.0, 0.0, FRAC_PI_2 + 0.25];
+        for (found, expected) in columns.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-7, "{columns:?}");
+        }
+    }
+
+    #[test]
+    fn half_turns_keep_the_sign_of_the_largest_component() {
+        for axis in [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.8, -0.6, 0.0]] {
+            // Exactly symmetric, as only a rotation by pi is.
+            let n = Vector3::from(axis);
+            let half_turn = n * n.transpose() * 2.0 - Matrix3::identity();
+            let vector = rotation_vector(&half_turn);
+            assert!((vector - n * PI).norm() < 1e-14, "{axis:?}: {vector}");
+        }
+    }
+
+    #[test]
+    fn angles_next_to_zero_and_pi_keep_their_digits() {
+        for angle in [0.0, 1e-300, 1e-12, 1e-8, 1e-4, 3.0, PI - 1e-4, PI - 1e-9] {
+            let vector = Vector3::new(0.6, 0.0, -0.8) * angle;
+            let back = rotation_vector(&rotation(vector.into()));
+            assert!((back - vector).norm() <= 1e-15 + 4e-16 * angle, "{angle}: {back} {vector}");
+        }
+        // Past pi the same turn is shorter the other way round.
+        let back = rotation_vector(&rotation([PI + 0.5, 0.0, 0.0]));
+        assert!((back - Vector3::new(0.5 - PI, 0.0, 0.0)).norm() < 1e-14, "{back}");
+    }
+
+    #[test]
+    fn scaled_and_sheared_matrices_give_the_nearest_rotation() {
+        let turn = rotation([0.3, -1.2, 0.7]);
+        for scale in [1e-6, 0.5, 1.0, 1e6] {
+            assert!((nearest_rotation(turn * scale).unwrap() - turn).amax() < 1e-14, "{scale}");
+        }
+        // R * P with P symmetric and positive has the polar factor R.
+        let axes = rotation([0.9, 0.4, -0.5]);
+        let shear = axes * Matrix3::from_diagonal(&Vector3::new(2.0, 1.0, 1e-5)) * axes.transpose();
+        assert!((nearest_rotation(turn * shear).unwrap() - turn).amax() < 1e-10);
+    }
+
+    #[test]
+    fn numbers_that_are_no_rotation_are_refused() {
+        let read = |rows: [f64; 6]| {
+            let columns = [&[0.0; 3][..], &rows].concat();
+            Pose::from_action(PoseFormat::Rot6d, &columns)
+        };
+        for rows in [
+            [0.0; 6],
+            [0.0, 0.0, 0.0, 0.0, 1.0, 0.0],
+            [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+            [1.0, 2.0, 3.0, -2.0, -4.0, -6.0],
+            [0.1, 0.2, 0.3, 0.3, 0.6, 0.9],
+            [f64::NAN, 0.0, 0.0, 0.0, 1.0, 0.0],
+        ] {
+            assert_eq!(read(rows), Err(PoseError::Rows), "{rows:?}");
+        }
+        // In f32 rounding leaves a plane between parallel rows, which is made of nothing else.
+        let parallel = [0.0_f32, 0.0, 0.0, 0.1, 0.2, 0.3, 0.3, 0.6, 0.9];
+        assert_eq!(Pose::from_state(PoseFormat::Rot6d, &parallel), Err(PoseError::Rows));
+
+        let mirror =
+            matrix_columns(Matrix3::from_diagonal(&Vector3::new(1.0, 1.0, -1.0)), [0.0; 3]);
+        for columns in [mirror, [0.0; 16], [f64::NAN; 16], [1.0; 16]] {
+            assert_eq!(Pose::from_action(PoseFormat::Matrix, &columns), Err(PoseError::Matrix));
+        }
+    }
+
+    #[test]
+    fn a_state_matrix_in_column_order_is_refused() {
+        let rows = matrix_columns(rotation([0.1, 0.2, 0.3]), [0.4, 0.5, 0.6]);
+        let narrow = rows.map(|value| value as f32);
+        assert!(Pose::from_state(PoseFormat::Matrix, &narrow).is_ok());
+        let transposed: Vec<f32> = (0..16).map(|i| narrow[i % 4 * 4 + i / 4]).collect();
+        assert_eq!(Pose::from_state(PoseFormat::Matrix, &transposed), Err(PoseError::LastRow));
+    }
+
+    proptest! {
+        /// Writing and reading a pose in any layout gives it back, and so does composing with its inverse.
+        #[test]
+        fn layouts_agree_with_each_other(
+            axis_angle in prop::array::uniform3(-1.8_f64..1.8),
+            place in prop::array::uniform3(-2.0_f64..2.0),
+        ) {
+            let pose = Pose { rotation: rotation(axis_angle), translation: place.into() };
+            for format in [PoseFormat::Rot6d, PoseFormat::Rotvec, PoseFormat::Matrix] {
+                let mut columns = vec![0.0; format.dim()];
+                pose.write(format, &mut columns);
+                let back = Pose::from_action(format, &columns).unwrap();
+                prop_assert!((back.rotation - pose.rotation).amax() < 1e-14);
+                prop_assert_eq!(back.translation, pose.translation);
+            }
+            let inverse = Pose {
+                rotation: pose.rotation.transpose(),
+                translation: -(pose.rotation.transpose() * pose.translation),
+            };
+            let identity = pose.compose(&inverse);
+            prop_assert!((identity.rotation - Matrix3::identity()).amax() < 1e-14);
+            prop_assert!(identity.translation.amax() < 1e-14);
+        }
+    }
 }

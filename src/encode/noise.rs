@@ -52,7 +52,7 @@ fn seeded_normal(seed: u64, count: usize) -> Vec<f32> {
     for block in values.chunks_exact_mut(BLOCK) {
         to_normal(block);
     }
-    if count % BLOCK != 0 {
+    if !count.is_multiple_of(BLOCK) {
         // A last block that is not full is drawn anew, together with the values in front of it that fill it up.
         let last = &mut values[count - BLOCK..];
         last.fill_with(|| uniform(&mut generator));

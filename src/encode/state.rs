@@ -289,7 +289,7 @@ mod tests {
             let mut reversed = groups;
             reversed.reverse();
             prop_assert_eq!(&forward, &encode_state(&embodiment, &state(&reversed), 8).unwrap());
-            prop_assert_eq!(forward[0], values[1].sin() as f32);
+            prop_assert_eq!(forward[0], f64::from(values[1] as f32).sin() as f32);
         }
     }
 }
