@@ -32,9 +32,12 @@ step() {
   shift
   mkdir -p "$LOG_DIR"
   log=$(log_of "$label")
+  # Job control gives the step a process group, so that an interrupt can end everything that it has started.
+  set -m
   "$@" >"$log" 2>&1 </dev/null &
   local pid=$!
-  trap 'kill "$pid" 2>/dev/null; wait "$pid"; exit 130' INT TERM
+  set +m
+  trap 'kill -- "-$pid" 2>/dev/null; wait "$pid"; exit 130' INT TERM
   [ -t 1 ] || say "$label ..."
   while kill -0 "$pid" 2>/dev/null; do
     sleep 0.5
