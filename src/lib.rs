@@ -6,6 +6,7 @@
 
 pub mod backend;
 pub mod checkpoint;
+pub mod cli;
 pub mod contract;
 pub mod decode;
 pub mod encode;

@@ -112,4 +112,6 @@ pub enum ActionNormalization {
     MinMaxPerStep { min: Vec<f64>, max: Vec<f64> },
     /// `x * std + mean`, unclipped; a dimension whose `std` is 0 is passed through.
     MeanStd { mean: Vec<f64>, std: Vec<f64> },
+    /// As `MeanStd`, with statistics of each dimension at each step; `[horizon, dim]`, row-major.
+    MeanStdPerStep { mean: Vec<f64>, std: Vec<f64> },
 }

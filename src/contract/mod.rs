@@ -4,6 +4,7 @@ mod chunk;
 mod embodiment;
 mod observation;
 mod options;
+mod state;
 mod version;
 
 pub use chunk::{ActionChunk, ActionGroup, Representation, StageTimings};
@@ -13,4 +14,5 @@ pub use embodiment::{
 };
 pub use observation::{FRAME_SIDE, Frame, FrameError, Observation};
 pub use options::{CancelToken, Noise, PredictOptions, TapSink};
+pub use state::{StateError, state_group};
 pub use version::Version;

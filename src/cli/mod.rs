@@ -1,0 +1,41 @@
+//! The command line. Every subcommand is an adapter around [`crate::policy`] and stands in a file of its own.
+//!
+//! Exit status: 0 success, 1 failure with one sentence on standard error, 2 wrong usage.
+
+mod observation_file;
+mod predict;
+mod progress;
+mod synth;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+/// NVIDIA GR00T policies on a robot: ROS 2 node and offline tools.
+#[derive(Debug, Parser)]
+#[command(name = "gr00t_blackhole", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compute one action chunk from an observation file; no ROS involved.
+    Predict(predict::PredictArgs),
+    /// Write a synthetic checkpoint: same names and shapes as a released one, made-up weights.
+    Synth(synth::SynthArgs),
+}
+
+/// Parses the arguments of this process and runs the subcommand.
+///
+/// # Errors
+/// Whatever the subcommand reports, as one sentence.
+pub fn run() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    match cli.command {
+        Command::Predict(args) => predict::run(&args),
+        Command::Synth(args) => synth::run(&args),
+    }
+}
