@@ -12,5 +12,7 @@ pub mod decode;
 pub mod encode;
 pub mod history;
 pub mod node;
+pub mod plot;
 pub mod policy;
 pub mod program;
+pub mod recording;
