@@ -10,5 +10,7 @@ pub mod cli;
 pub mod contract;
 pub mod decode;
 pub mod encode;
+pub mod plot;
 pub mod policy;
 pub mod program;
+pub mod recording;

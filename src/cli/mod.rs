@@ -10,6 +10,8 @@ mod synth;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
+use crate::recording;
+
 /// NVIDIA GR00T policies on a robot: ROS 2 node and offline tools.
 #[derive(Debug, Parser)]
 #[command(name = "gr00t_blackhole", version, about)]
@@ -22,6 +24,8 @@ struct Cli {
 enum Command {
     /// Compute one action chunk from an observation file; no ROS involved.
     Predict(predict::PredictArgs),
+    /// Write the bundled recording: camera and joint states of a robot at a table, as a rosbag2 bag.
+    MakeRecording(recording::MakeRecordingArgs),
     /// Write a synthetic checkpoint: same names and shapes as a released one, made-up weights.
     Synth(synth::SynthArgs),
 }
@@ -36,6 +40,7 @@ pub fn run() -> anyhow::Result<()> {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     match cli.command {
         Command::Predict(args) => predict::run(&args),
+        Command::MakeRecording(args) => recording::run(&args),
         Command::Synth(args) => synth::run(&args),
     }
 }
