@@ -54,11 +54,12 @@ require_tools() {
 
 venv_fingerprint() { { echo "$VENV"; cat "$LOCK" "$PATCHES"; } | sha256sum | cut -c1-16; }
 
+# (Here and below, steps are joined by && because a function that runs as a step does not stop at a failure.)
 make_venv() {
   local python=$1
-  rm -rf "$VENV"
-  "$python" -m venv "$VENV"
-  "$VENV/bin/python" -m pip install --disable-pip-version-check --no-input -r "$LOCK"
+  rm -rf "$VENV" &&
+    "$python" -m venv "$VENV" &&
+    "$VENV/bin/python" -m pip install --disable-pip-version-check --no-input -r "$LOCK"
 }
 
 # A venv without the mark of just this lock, these patches and this place is made anew: an aborted install leaves
@@ -149,12 +150,12 @@ build_interfaces() {
   local prefix=$1 build=$2 python=$3
   local generator=()
   ! command -v ninja >/dev/null || generator=(-G Ninja)
-  rm -rf "$build" "$prefix"
-  cmake -S "$ROOT" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$prefix" \
-    -DPython3_EXECUTABLE="$python" -DBUILD_TESTING=OFF -DGR00T_BLACKHOLE_INTERFACES_ONLY=ON
-  cmake --build "$build" --parallel "$(nproc)"
-  cmake --install "$build"
-  rm -rf "$build"
+  rm -rf "$build" "$prefix" &&
+    cmake -S "$ROOT" -B "$build" "${generator[@]}" -DCMAKE_INSTALL_PREFIX="$prefix" \
+      -DPython3_EXECUTABLE="$python" -DBUILD_TESTING=OFF -DGR00T_BLACKHOLE_INTERFACES_ONLY=ON &&
+    cmake --build "$build" --parallel "$(nproc)" &&
+    cmake --install "$build" &&
+    rm -rf "$build"
 }
 
 require_tools

@@ -10,6 +10,7 @@ pub mod cli;
 pub mod contract;
 pub mod decode;
 pub mod encode;
+pub mod history;
 pub mod node;
 pub mod plot;
 pub mod policy;

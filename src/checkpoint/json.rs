@@ -216,10 +216,6 @@ impl<'a> Fields<'a> {
         Self { path, prefix: String::new(), map }
     }
 
-    pub(super) fn path(&self) -> &'a Path {
-        self.path
-    }
-
     /// The value of a key; `null` counts as a value.
     pub(super) fn get(&self, key: &str) -> Option<&'a Value> {
         self.map.get(key)

@@ -39,8 +39,12 @@ pub(super) const BUILT_IN_SLOTS: [(&str, usize); 9] = [
 ];
 
 /// What is particular to N1.6 in `processor_config.json`.
-pub(super) const PROCESSOR_SCHEMA: Schema =
-    Schema { class: "Gr00tN1d6Processor", backbone_kind: "eagle", edges: IMAGE_EDGES };
+pub(super) const PROCESSOR_SCHEMA: Schema = Schema {
+    class: "Gr00tN1d6Processor",
+    backbone_kind: "eagle",
+    backbone: config::BACKBONE,
+    edges: IMAGE_EDGES,
+};
 
 /// Tensors that may be stored besides the network's own: training's mask, and tables that are recomputed.
 const IGNORED_TENSORS: [&str; 3] = [".mask_token", ".inv_freq", ".position_ids"];

@@ -56,6 +56,7 @@ pub struct Processor {
 pub(super) struct Schema {
     pub class: &'static str,
     pub backbone_kind: &'static str,
+    pub backbone: &'static str,
     /// Shortest picture edges that the version's image chain serves.
     pub edges: RangeInclusive<usize>,
 }
@@ -111,6 +112,7 @@ pub(super) fn read(
         }
     }
     fields.only("model_type", json!(schema.backbone_kind))?;
+    fields.only("model_name", json!(schema.backbone))?;
     fields.exactly("use_albumentations", json!(true))?;
     fields.only("use_mean_std", json!(false))?;
     fields.only("exclude_state", json!(false))?;

@@ -10,7 +10,7 @@ mod version;
 pub use chunk::{ActionChunk, ActionGroup, Representation, StageTimings};
 pub use embodiment::{
     ActionGroupSpec, ActionNormalization, ActionReference, Embodiment, PoseFormat, StateEncoding,
-    StateGroupSpec,
+    StateGroupSpec, has_no_range,
 };
 pub use observation::{FRAME_SIDE, Frame, FrameError, Observation};
 pub use options::{CancelToken, Noise, PredictOptions, TapSink};

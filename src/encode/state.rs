@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::contract::{Embodiment, StateEncoding, StateError, StateGroupSpec, state_group};
-
-/// Absolute and relative part of the tolerance under which a dimension counts as without range.
-const NO_RANGE_ABSOLUTE: f64 = 1e-8;
-const NO_RANGE_RELATIVE: f64 = 1e-5;
+use crate::contract::{
+    Embodiment, StateEncoding, StateError, StateGroupSpec, has_no_range, state_group,
+};
 
 /// Why a state cannot be encoded.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -116,7 +114,7 @@ fn standardize(value: f32, mean: f64, std: f64) -> f32 {
 
 /// `[min, max]` to [-1, 1]. The quotient is rounded to f32 before it is doubled, as the reference does.
 fn scale_to_range(value: f32, min: f64, max: f64) -> f32 {
-    if (max - min).abs() <= NO_RANGE_ABSOLUTE + NO_RANGE_RELATIVE * min.abs() {
+    if has_no_range(min, max) {
         return 0.0;
     }
     let fraction = ((f64::from(value) - min) / (max - min)) as f32;
