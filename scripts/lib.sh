@@ -19,28 +19,36 @@ die() {
   exit 1
 }
 
-# step LABEL COMMAND...: runs COMMAND with its output in a log, shows how long it takes, and on failure the end of the
-# log. Leaves the command's exit status.
+# The log of the step LABEL.
+log_of() { echo "$LOG_DIR/$(tr -cs '[:alnum:]' '-' <<<"$1" | sed 's/^-*//; s/-*$//').log"; }
+
+# The last line of a log, short enough to stand behind a label.
+last_line() { tail -n 1 "$1" | tr -d '\r' | cut -c1-60; }
+
+# step LABEL COMMAND...: runs COMMAND with its output in a log, shows how long it takes and the last line of the log, and
+# on failure the end of the log. Leaves the command's exit status.
 step() {
-  local label=$1 start=$SECONDS log status=0
+  local label=$1 start=$SECONDS log status=0 next_beat=$HEARTBEAT_S
   shift
   mkdir -p "$LOG_DIR"
-  log=$LOG_DIR/$(tr -cs '[:alnum:]' '-' <<<"$label" | sed 's/^-*//; s/-*$//').log
+  log=$(log_of "$label")
+  # Job control gives the step a process group, so that an interrupt can end everything that it has started.
+  set -m
   "$@" >"$log" 2>&1 </dev/null &
   local pid=$!
-  trap 'kill "$pid" 2>/dev/null; wait "$pid"; exit 130' INT TERM
+  set +m
+  trap 'kill -- "-$pid" 2>/dev/null; wait "$pid"; exit 130' INT TERM
   [ -t 1 ] || say "$label ..."
   while kill -0 "$pid" 2>/dev/null; do
     sleep 0.5
     local elapsed=$((SECONDS - start))
     if [ -t 1 ]; then
-      printf '\r[%4d s] %s ... %d s ' "$SECONDS" "$label" "$elapsed"
-    elif [ "$elapsed" -ge "${next_beat:=$HEARTBEAT_S}" ]; then
-      say "$label ... still running after $elapsed s"
+      printf '\r\033[K[%4d s] %s ... %d s: %s' "$SECONDS" "$label" "$elapsed" "$(last_line "$log")"
+    elif [ "$elapsed" -ge "$next_beat" ]; then
+      say "$label ... $elapsed s: $(last_line "$log")"
       next_beat=$((elapsed + HEARTBEAT_S))
     fi
   done
-  unset next_beat
   wait "$pid" || status=$?
   trap - INT TERM
   [ ! -t 1 ] || printf '\r\033[K'

@@ -7,6 +7,7 @@ mod stored;
 use std::collections::BTreeMap;
 
 use common::golden::check;
+use common::n16::every_case;
 use common::shared;
 use gr00t_blackhole::contract::{PoseFormat, Representation};
 use gr00t_blackhole::decode::{Pose, PoseError, decode};
@@ -27,6 +28,25 @@ fn stored_predictions_decode_to_the_reference_actions() {
             let name = format!("{}: {}", case.id, group.name);
             assert_eq!((&group.name, group.dim), (&spec.name, spec.dim));
             check(&name, &case.actions[&group.name], &group.values, TOLERANCE);
+        }
+    }
+}
+
+#[test]
+fn golden_predictions_decode_to_the_reference_actions() {
+    for (case, embodiment) in every_case() {
+        let prediction = case.f32("action_pred");
+        let (rows, cols) = (prediction.values.len() / prediction.cols, prediction.cols);
+        let state = case.observation().state;
+        for group in decode(&embodiment, &prediction.values, rows, cols, &state).unwrap() {
+            let golden = case.f32(&format!("action.{}", group.name));
+            assert_eq!(golden.cols, group.dim);
+            check(
+                &format!("{}: {}", case.name, group.name),
+                &golden.values,
+                &group.values,
+                TOLERANCE,
+            );
         }
     }
 }

@@ -8,7 +8,7 @@ mod stored;
 
 use std::path::Path;
 
-use common::golden::Case;
+use common::n16::every_case;
 use common::{data, shared, tokenizer};
 use gr00t_blackhole::contract::Noise;
 use gr00t_blackhole::encode::noise::initial_noise;
@@ -29,28 +29,6 @@ const TOKENS_PER_IMAGE: usize = 81;
 fn encoder(tokenizer: &Path, formalize: bool) -> PromptEncoder {
     let tokenizer = Tokenizer::open(tokenizer).unwrap();
     PromptEncoder::new(tokenizer, VOCABULARY, TOKENS_PER_IMAGE, formalize).unwrap()
-}
-
-/// Folders and names of the N1.6 goldens, as far as they are here.
-fn n16_cases() -> Vec<Case> {
-    const NAMES: [(&str, &[&str]); 3] = [
-        (
-            "tiny",
-            &[
-                "c0_gr1_256",
-                "c1_gr1_640x480",
-                "c2_gr1_1280x720",
-                "c3_libero_2cam",
-                "c4_eef_2cam_2t",
-            ],
-        ),
-        ("mid", &["m0_gr1_256"]),
-        ("full", &["f0_gr1_256"]),
-    ];
-    let folders = NAMES.iter().filter_map(|(folder, names)| {
-        shared(&format!("golden/n16/{folder}")).map(|dir| (dir, names))
-    });
-    folders.flat_map(|(dir, names)| names.iter().map(move |name| Case::open(&dir, name))).collect()
 }
 
 /// JSON and tensors of the N1.7 goldens, as far as they are here.
@@ -78,6 +56,15 @@ fn ulps(left: f32, right: f32) -> u32 {
     left.to_bits().abs_diff(right.to_bits())
 }
 
+/// Equal to the last bit, except that the reference's sines and cosines are not all rounded correctly.
+fn check_state(name: &str, expected: &[f32], found: &[f32], sin_cos: bool) {
+    assert_eq!(expected.len(), found.len(), "{name}");
+    for (column, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let distance = ulps(*found, *expected);
+        assert!(distance <= u32::from(sin_cos), "{name}[{column}]: {found} should be {expected}");
+    }
+}
+
 fn check_noise(name: &str, expected: &[f32], found: &[f32]) {
     common::golden::check(name, expected, found, 1e-6);
 }
@@ -93,15 +80,17 @@ fn stored_states_are_encoded_exactly() {
         let encoded = encode_state(&embodiment, &case.state, 128).unwrap();
         let (used, padding) = encoded.split_at(case.state_normalized.len());
         assert!(padding.iter().all(|&value| value == 0.0), "{}", case.id);
-        // Sines and cosines of the reference are within one unit of the last place of the exact ones.
-        let allowed = u32::from(case.id.starts_with("c0"));
-        for (column, (found, expected)) in used.iter().zip(&case.state_normalized).enumerate() {
-            assert!(
-                ulps(*found, *expected) <= allowed,
-                "{}[{column}]: {found} {expected}",
-                case.id
-            );
-        }
+        check_state(&case.id, &case.state_normalized, used, case.id.starts_with("c0"));
+    }
+}
+
+#[test]
+fn golden_states_are_encoded_exactly() {
+    for (case, embodiment) in every_case() {
+        let golden = case.f32("state_normalized");
+        let encoded = encode_state(&embodiment, &case.observation().state, golden.cols).unwrap();
+        let sin_cos = case.embodiment() == "gr1";
+        check_state(&case.name, &golden.values, &encoded, sin_cos);
     }
 }
 
@@ -129,7 +118,7 @@ fn stored_noise_is_reproduced() {
 fn golden_prompts_agree_in_every_token() {
     let Some(real) = tokenizer::real("n16") else { return };
     let encoder = encoder(real.path(), true);
-    for case in n16_cases() {
+    for (case, _) in every_case() {
         let json = case.json();
         let images = json["image_order"].as_array().unwrap().len();
         let prompt = encoder.encode(json["instruction"].as_str().unwrap(), images).unwrap();
@@ -149,7 +138,7 @@ fn golden_prompts_agree_in_every_token() {
 
 #[test]
 fn golden_noise_is_reproduced_for_every_version() {
-    for case in n16_cases() {
+    for (case, _) in every_case() {
         let golden = case.f32("initial_noise");
         let rows = golden.values.len() / golden.cols;
         let noise = seeded(case.json()["seed"].as_u64().unwrap(), rows, golden.cols);

@@ -10,6 +10,8 @@ mod synth;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
+#[cfg(feature = "ros")]
+use crate::node::{play, watch};
 use crate::recording;
 
 /// NVIDIA GR00T policies on a robot: ROS 2 node and offline tools.
@@ -26,8 +28,14 @@ enum Command {
     Predict(predict::PredictArgs),
     /// Write the bundled recording: camera and joint states of a robot at a table, as a rosbag2 bag.
     MakeRecording(recording::MakeRecordingArgs),
+    /// Play a recording onto its topics, stamped as if it happened now.
+    #[cfg(feature = "ros")]
+    Play(play::PlayArgs),
     /// Write a synthetic checkpoint: same names and shapes as a released one, made-up weights.
     Synth(synth::SynthArgs),
+    /// Show action chunks as they arrive, and draw them.
+    #[cfg(feature = "ros")]
+    Watch(watch::WatchArgs),
 }
 
 /// Parses the arguments of this process and runs the subcommand.
@@ -41,6 +49,10 @@ pub fn run() -> anyhow::Result<()> {
     match cli.command {
         Command::Predict(args) => predict::run(&args),
         Command::MakeRecording(args) => recording::run(&args),
+        #[cfg(feature = "ros")]
+        Command::Play(args) => play::run(&args),
         Command::Synth(args) => synth::run(&args),
+        #[cfg(feature = "ros")]
+        Command::Watch(args) => watch::run(&args),
     }
 }

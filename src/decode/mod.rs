@@ -160,7 +160,8 @@ fn reference_values(
     Ok(state_group(state, reference)?)
 }
 
-fn representation(spec: &ActionGroupSpec) -> Representation {
+/// How the decoded values of a group are to be read.
+pub fn representation(spec: &ActionGroupSpec) -> Representation {
     let pose = match &spec.reference {
         ActionReference::Delta => return Representation::Delta,
         ActionReference::RelativePose { format, .. } => Some(*format),

@@ -89,7 +89,7 @@ fn frame(camera: &CameraSettings, bytes: Vec<u8>) -> Result<(i64, Decoded), Stri
                 step: message.step,
                 is_bigendian: message.is_bigendian,
             };
-            let decoded = image::decode(fields, message.data, camera.order);
+            let decoded = image::decode(&fields, message.data, camera.order);
             Ok((message.stamp_ns, decoded.map_err(|error| error.to_string())?))
         }
         Transport::Compressed => {

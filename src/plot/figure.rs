@@ -119,15 +119,18 @@ fn text_style(size: i32, colour: RGBColor) -> TextStyle<'static> {
     TextStyle { color: colour.to_backend_color(), ..(FONT, px(size)).into_font().into() }
 }
 
+/// Writes `text` with its middle at `at` downwards, and gives the place where it ends to the right.
 fn write(
     root: &Area,
     text: &str,
     at: (i32, i32),
     size: i32,
     colour: RGBColor,
-) -> Result<(), PlotError> {
+) -> Result<i32, PlotError> {
     let style = text_style(size, colour).pos(Pos::new(HPos::Left, VPos::Center));
-    Ok(root.draw_text(text, &style, (px(at.0), px(at.1)))?)
+    root.draw_text(text, &style, (px(at.0), px(at.1)))?;
+    let (width, _) = root.estimate_text_size(text, &style)?;
+    Ok(at.0 + (width / OVERSAMPLING) as i32)
 }
 
 fn draw_header(
@@ -148,7 +151,7 @@ fn draw_header(
     let seed = first.seed.map_or("given noise".into(), |seed| format!("seed {seed}"));
     let summary = format!(
         "GR00T {}, {seed}; {} of {rows} steps every {:.0} ms; time in seconds since the first observation",
-        first.version.to_uppercase(),
+        first.version,
         if chunks.len() == 1 { "1 chunk".into() } else { format!("{} chunks", chunks.len()) },
         first.dt_s * 1e3,
     );
@@ -160,9 +163,10 @@ fn draw_legend(root: &Area, count: usize, observed: bool) -> Result<(), PlotErro
     const Y: i32 = 80;
     const SWATCH: i32 = 16;
     const MAX_SWATCHES: usize = 24;
-    let mut x = BORDER;
-    write(root, "chunk 1", (x, Y), 16, INK)?;
-    x += 62;
+    /// Between a sign and its text, and between one entry and the next.
+    const NEAR: i32 = 8;
+    const APART: i32 = 32;
+    let mut x = write(root, "chunk 1", (BORDER, Y), 16, INK)? + NEAR;
     let swatches = count.min(MAX_SWATCHES);
     for index in 0..swatches {
         let colour = chunk_colour(index, swatches);
@@ -170,19 +174,15 @@ fn draw_legend(root: &Area, count: usize, observed: bool) -> Result<(), PlotErro
         root.draw(&Rectangle::new(corners, colour.filled()))?;
         x += SWATCH;
     }
-    x += 6;
     if count > 1 {
-        let last = format!("chunk {count}");
-        write(root, &last, (x, Y), 16, INK)?;
-        x += 24 + 9 * last.len() as i32;
+        x = write(root, &format!("chunk {count}"), (x + NEAR, Y), 16, INK)?;
     }
+    x += APART;
     root.draw(&Circle::new((px(x), px(Y)), px(3), chunk_colour(0, count).filled()))?;
-    x += 10;
-    write(root, "first step of a chunk", (x, Y), 16, INK)?;
-    x += 176;
+    x = write(root, "first step of a chunk", (x + NEAR, Y), 16, INK)? + APART;
     if observed {
         root.draw(&PathElement::new(vec![(px(x), px(Y)), (px(x + 30), px(Y))], observed_style()))?;
-        write(root, "reported by the robot", (x + 38, Y), 16, INK)?;
+        write(root, "reported by the robot", (x + 30 + NEAR, Y), 16, INK)?;
     }
     Ok(())
 }
@@ -202,10 +202,8 @@ fn draw_group(
     let band = [(px(BORDER), px(top + 3)), (px(WIDTH as i32 - BORDER), px(top + 25))];
     root.draw(&Rectangle::new(band, HEADING_BAND.filled()))?;
     let unit = if group.unit.is_empty() { String::new() } else { format!(" [{}]", group.unit) };
-    write(root, &group.name, (BORDER + 8, top + 14), 18, INK)?;
-    let name_width = 9 * group.name.chars().count() as i32 + 28;
-    let meaning = format!("{}{unit}", group.meaning);
-    write(root, &meaning, (BORDER + 8 + name_width, top + 14), 16, FAINT_INK)?;
+    let x = write(root, &one_line(&group.name, MAX_TITLE), (BORDER + 8, top + 14), 18, INK)?;
+    write(root, &format!("{}{unit}", group.meaning), (x + 16, top + 14), 16, FAINT_INK)?;
     let width = (WIDTH as i32 - 2 * BORDER) / PANELS_PER_ROW as i32;
     for (index, panel) in group.panels.iter().enumerate() {
         let (row, column) = (index / PANELS_PER_ROW, index % PANELS_PER_ROW);
@@ -238,7 +236,7 @@ fn draw_panel(area: &Area, panel: &Panel, all: &Panels, chunks: usize) -> Result
         .x_labels(4)
         .y_labels(4)
         .x_label_formatter(&|time| format!("{time:.time_decimals$} s"))
-        .y_label_formatter(&|value| format!("{value:.decimals$}"))
+        .y_label_formatter(&|value| number(*value, decimals))
         .label_style(text_style(13, FAINT_INK))
         .axis_style(GRID.stroke_width(px(1) as u32))
         .draw()?;
@@ -259,6 +257,13 @@ fn draw_panel(area: &Area, panel: &Panel, all: &Panels, chunks: usize) -> Result
         chart.draw_series(first)?;
     }
     Ok(())
+}
+
+/// The number without a sign where it rounds to zero.
+fn number(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let is_zero = text.chars().all(|c| matches!(c, '-' | '0' | '.'));
+    if is_zero { text.trim_start_matches('-').into() } else { text }
 }
 
 /// Digits after the point that tell the ticks of an axis apart.
@@ -293,6 +298,13 @@ mod tests {
                 "chunk {index} in the second row"
             );
         }
+    }
+
+    #[test]
+    fn ticks_have_no_negative_zero() {
+        assert_eq!(number(-0.001, 2), "0.00");
+        assert_eq!(number(-0.01, 2), "-0.01");
+        assert_eq!(number(-0.0, 0), "0");
     }
 
     #[test]

@@ -8,9 +8,9 @@ use super::scene::{Colour, Material, Point, Scene, mix, smooth_step};
 pub const FRAME_SIDE: u32 = 256;
 
 const EYE: Point = Point::new(0.02, -0.46, 0.58);
-const LOOKS_AT: Point = Point::new(0.015, 0.075, 0.02);
+const LOOKS_AT: Point = Point::new(0.015, 0.055, 0.02);
 /// Half the width of the picture at one metre, metres.
-const HALF_WIDTH: f32 = 0.50;
+const HALF_WIDTH: f32 = 0.40;
 
 /// Towards the window that lights the table; normalised where it is used.
 const TO_LIGHT: Point = Point::new(-0.45, 0.35, 0.95);
@@ -138,7 +138,7 @@ impl View {
     /// Share of the lamp that is seen from `p`, 0 to 1: solids that pass close by cast the penumbra.
     fn light_reaching(&self, p: &Point) -> f32 {
         // Above this height there is nothing.
-        const CEILING: f32 = 0.36;
+        const CEILING: f32 = 0.50;
         let end = (CEILING - p.z) / self.to_light.z;
         let (mut along, mut share) = (0.002, 1.0f32);
         for _ in 0..MAX_STEPS {

@@ -5,6 +5,7 @@ mod camera;
 mod generate;
 pub mod message;
 mod motion;
+pub mod playback;
 mod scene;
 
 pub use generate::{

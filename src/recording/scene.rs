@@ -30,7 +30,7 @@ const STEM: (Point, Point) = (Point::new(0.0, 0.0, 0.104), Point::new(0.007, 0.0
 const HAND_BOUND: f32 = 0.15;
 /// From the point between the fingertips to the wrist, and on to the elbow, which is out of the picture.
 const WRIST: Point = Point::new(0.115, -0.045, 0.065);
-const ELBOW: Point = Point::new(0.33, -0.36, 0.20);
+const ELBOW: Point = Point::new(0.52, -0.61, 0.31);
 /// Heights of the four fingers above the point between the fingertips.
 const FINGER_HEIGHTS: [f32; 4] = [0.034, 0.016, -0.002, -0.019];
 
@@ -147,7 +147,7 @@ impl Scene {
 
     fn forearm(&self, p: &Point) -> (f32, Material) {
         let local = p - self.hand;
-        let sleeve = capsule(&local, &WRIST, &ELBOW, 0.026, 0.046);
+        let sleeve = capsule(&local, &WRIST, &ELBOW, 0.026, 0.062);
         // A dark ring where hand and forearm meet.
         let axis = (ELBOW - WRIST).normalize();
         let cuff =

@@ -4,6 +4,8 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 
 /// Lower-cases the text, then deletes every character that is neither of a word nor white space. Nothing is trimmed
 /// or collapsed: `a & b` keeps two spaces (spec N1.6, section 5; spec N1.7, section 5).
+///
+/// Letters that are newer than the Unicode tables of the reference's Python stay here and are deleted there.
 pub fn formalize_language(text: &str) -> String {
     text.to_lowercase().chars().filter(|&c| is_word(c) || is_space(c)).collect()
 }
