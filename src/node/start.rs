@@ -65,7 +65,7 @@ pub fn run(args: &NodeArgs) -> Result<()> {
         .enable_all()
         .build()?;
     let mut end = runtime.block_on(async { Ends::new() })?;
-    let mut node = create_node()?;
+    let node = create_node()?;
     let mut params = Params::new(overrides(&node))?;
     let options = policy_options(&params)?;
     info!("loading {}", options.snapshot.display());
