@@ -36,8 +36,7 @@ pub async fn read_camera(
                 refusals.note_once(&mut noted, notes);
                 let timeline = shared.settings.timeline;
                 let mut history = locked(&shared.history);
-                let taken =
-                    history.insert_frame(number, stamp_ns, Arc::new(frame), at, timeline);
+                let taken = history.insert_frame(number, stamp_ns, Arc::new(frame), at, timeline);
                 drop(history);
                 if let Err(refused) = taken {
                     refusals.count(&shared, &refused.to_string());
@@ -58,10 +57,11 @@ pub async fn read_states(
     while let Some(bytes) = messages.next().await {
         let at = shared.clock.now();
         let joints = &shared.settings.states[number].joints;
-        let sample = JointState::from_cdr(&bytes).map_err(|error| error.to_string()).and_then(|m| {
-            let read = joints.read(&m.name, &m.position, m.velocity.len(), m.effort.len());
-            read.map(|sample| (m.stamp_ns, sample)).map_err(|error| error.to_string())
-        });
+        let sample =
+            JointState::from_cdr(&bytes).map_err(|error| error.to_string()).and_then(|m| {
+                let read = joints.read(&m.name, &m.position, m.velocity.len(), m.effort.len());
+                read.map(|sample| (m.stamp_ns, sample)).map_err(|error| error.to_string())
+            });
         match sample {
             Ok((stamp_ns, sample)) => {
                 let timeline = shared.settings.timeline;

@@ -2,7 +2,7 @@
 //!
 //! They are our own because r2r's know neither ranges nor read-only parameters nor `/parameter_events`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::future::join_all;
 use futures::{Future, Stream, StreamExt};
@@ -24,9 +24,17 @@ use super::runtime::{Shared, locked, time_message};
 ///
 /// # Errors
 /// What rcl reports.
-pub fn serve(node: &mut Node, shared: &Arc<Shared>) -> r2r::Result<impl Future<Output = ()> + use<>> {
-    let events = node.create_publisher::<ParameterEvent>("/parameter_events", QosProfile::default())?;
-    let changes = Arc::new(Changes { node: node.fully_qualified_name()?, shared: shared.clone(), events });
+pub fn serve(
+    node: &mut Node,
+    shared: &Arc<Shared>,
+) -> r2r::Result<impl Future<Output = ()> + use<>> {
+    let events =
+        node.create_publisher::<ParameterEvent>("/parameter_events", QosProfile::default())?;
+    let changes = Arc::new(Changes {
+        node: node.fully_qualified_name()?,
+        shared: shared.clone(),
+        events: Mutex::new(events),
+    });
     let name = node.name()?;
     let mut tasks: Vec<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = Vec::new();
 
@@ -53,16 +61,20 @@ pub fn serve(node: &mut Node, shared: &Arc<Shared>) -> r2r::Result<impl Future<O
     tasks.push(Box::pin(answer(requests, move |request: &DescribeParameters::Request| {
         let params = locked(&known.params);
         let describe = |name: &String| params.get(name).map(|(declared, _)| descriptor(declared));
-        let unknown = |name: &String| ParameterDescriptor { name: name.clone(), ..Default::default() };
+        let unknown =
+            |name: &String| ParameterDescriptor { name: name.clone(), ..Default::default() };
         let names = request.names.iter();
-        let descriptors = names.map(|name| describe(name).unwrap_or_else(|| unknown(name))).collect();
+        let descriptors =
+            names.map(|name| describe(name).unwrap_or_else(|| unknown(name))).collect();
         DescribeParameters::Response { descriptors }
     })));
 
     let requests = service::<ListParameters::Service>(node, &name, "list_parameters")?;
     let known = shared.clone();
     tasks.push(Box::pin(answer(requests, move |request: &ListParameters::Request| {
-        ListParameters::Response { result: list(&locked(&known.params), &request.prefixes, request.depth) }
+        ListParameters::Response {
+            result: list(&locked(&known.params), &request.prefixes, request.depth),
+        }
     })));
 
     let requests = service::<SetParameters::Service>(node, &name, "set_parameters")?;
@@ -72,7 +84,8 @@ pub fn serve(node: &mut Node, shared: &Arc<Shared>) -> r2r::Result<impl Future<O
         SetParameters::Response { results: request.parameters.iter().map(one).collect() }
     })));
 
-    let requests = service::<SetParametersAtomically::Service>(node, &name, "set_parameters_atomically")?;
+    let requests =
+        service::<SetParametersAtomically::Service>(node, &name, "set_parameters_atomically")?;
     tasks.push(Box::pin(answer(requests, move |request: &SetParametersAtomically::Request| {
         SetParametersAtomically::Response { result: changes.set(&request.parameters) }
     })));
@@ -109,7 +122,8 @@ pub async fn answer<S>(
 struct Changes {
     node: String,
     shared: Arc<Shared>,
-    events: Publisher<ParameterEvent>,
+    /// A publisher may be used by one thread at a time.
+    events: Mutex<Publisher<ParameterEvent>>,
 }
 
 impl Changes {
@@ -140,7 +154,7 @@ impl Changes {
         let stamp = time_message(self.shared.clock.now().ros_ns);
         let node = self.node.clone();
         let event = ParameterEvent { stamp, node, changed_parameters, ..Default::default() };
-        if let Err(error) = self.events.publish(&event) {
+        if let Err(error) = locked(&self.events).publish(&event) {
             warn!("a parameter event could not be published: {error}");
         }
     }
@@ -164,10 +178,16 @@ fn list(params: &Params, prefixes: &[String], depth: u64) -> ListParametersResul
             None => false,
         })
     };
-    let names: Vec<String> =
-        params.iter().map(|(declared, _)| declared.name.clone()).filter(|name| wanted(name)).collect();
-    let mut found: Vec<String> =
-        names.iter().filter_map(|name| name.rsplit_once('.')).map(|(prefix, _)| prefix.to_owned()).collect();
+    let names: Vec<String> = params
+        .iter()
+        .map(|(declared, _)| declared.name.clone())
+        .filter(|name| wanted(name))
+        .collect();
+    let mut found: Vec<String> = names
+        .iter()
+        .filter_map(|name| name.rsplit_once('.'))
+        .map(|(prefix, _)| prefix.to_owned())
+        .collect();
     found.dedup();
     ListParametersResult { names, prefixes: found }
 }
@@ -197,13 +217,13 @@ fn descriptor(declared: &Declared) -> ParameterDescriptor {
 
 fn type_number(declared: &Declared) -> u8 {
     let number = match declared.entry.default.kind() {
-        Kind::Bool => ParameterType::PARAMETER_BOOL,
-        Kind::Integer => ParameterType::PARAMETER_INTEGER,
-        Kind::Double => ParameterType::PARAMETER_DOUBLE,
-        Kind::Text => ParameterType::PARAMETER_STRING,
-        Kind::Texts => ParameterType::PARAMETER_STRING_ARRAY,
+        Kind::Bool => ParameterType::PARAMETER_BOOL as u8,
+        Kind::Integer => ParameterType::PARAMETER_INTEGER as u8,
+        Kind::Double => ParameterType::PARAMETER_DOUBLE as u8,
+        Kind::Text => ParameterType::PARAMETER_STRING as u8,
+        Kind::Texts => ParameterType::PARAMETER_STRING_ARRAY as u8,
     };
-    number as u8
+    number
 }
 
 fn value_message(value: &Value) -> ValueMessage {
@@ -211,36 +231,42 @@ fn value_message(value: &Value) -> ValueMessage {
     let kind = match value {
         Value::Bool(value) => {
             message.bool_value = *value;
-            ParameterType::PARAMETER_BOOL
+            ParameterType::PARAMETER_BOOL as u8
         }
         Value::Integer(value) => {
             message.integer_value = *value;
-            ParameterType::PARAMETER_INTEGER
+            ParameterType::PARAMETER_INTEGER as u8
         }
         Value::Double(value) => {
             message.double_value = *value;
-            ParameterType::PARAMETER_DOUBLE
+            ParameterType::PARAMETER_DOUBLE as u8
         }
         Value::Text(value) => {
             message.string_value = value.clone();
-            ParameterType::PARAMETER_STRING
+            ParameterType::PARAMETER_STRING as u8
         }
         Value::Texts(values) => {
             message.string_array_value = values.clone();
-            ParameterType::PARAMETER_STRING_ARRAY
+            ParameterType::PARAMETER_STRING_ARRAY as u8
         }
-        Value::Other(_) => ParameterType::PARAMETER_NOT_SET,
+        Value::Other(_) => ParameterType::PARAMETER_NOT_SET as u8,
     };
-    message.type_ = kind as u8;
+    message.type_ = kind;
     message
 }
 
 fn value_of(message: &ValueMessage) -> Value {
     match u32::from(message.type_) {
         kind if kind == ParameterType::PARAMETER_BOOL as u32 => Value::Bool(message.bool_value),
-        kind if kind == ParameterType::PARAMETER_INTEGER as u32 => Value::Integer(message.integer_value),
-        kind if kind == ParameterType::PARAMETER_DOUBLE as u32 => Value::Double(message.double_value),
-        kind if kind == ParameterType::PARAMETER_STRING as u32 => Value::Text(message.string_value.clone()),
+        kind if kind == ParameterType::PARAMETER_INTEGER as u32 => {
+            Value::Integer(message.integer_value)
+        }
+        kind if kind == ParameterType::PARAMETER_DOUBLE as u32 => {
+            Value::Double(message.double_value)
+        }
+        kind if kind == ParameterType::PARAMETER_STRING as u32 => {
+            Value::Text(message.string_value.clone())
+        }
         kind if kind == ParameterType::PARAMETER_STRING_ARRAY as u32 => {
             Value::Texts(message.string_array_value.clone())
         }

@@ -10,6 +10,7 @@ use r2r::trajectory_msgs::msg::{JointTrajectory, JointTrajectoryPoint};
 use r2r::{Node, Publisher, QosProfile};
 use tracing::{info, warn};
 
+use super::representation;
 use super::runtime::{Shared, locked, time_message};
 use super::settings::trajectory_lead_ns;
 use super::trajectory::{Trajectory, trajectory};
@@ -108,9 +109,16 @@ fn chunk_message(shared: &Shared, job: &Job, chunk: &ActionChunk, sequence: u64)
         noise_given: chunk.seed.is_none(),
         horizon: chunk.horizon as u32,
         dt: settings.dt_ns as f64 / NS_PER_S,
-        groups: chunk.groups.iter().map(|group| group_message(group, joints_of(&group.name))).collect(),
+        groups: chunk
+            .groups
+            .iter()
+            .map(|group| group_message(group, joints_of(&group.name)))
+            .collect(),
         timings: stages
-            .map(|(stage, time)| StageTiming { stage: stage.to_owned(), seconds: time.as_secs_f64() })
+            .map(|(stage, time)| StageTiming {
+                stage: stage.to_owned(),
+                seconds: time.as_secs_f64(),
+            })
             .collect(),
         ages: ages.collect(),
         completed: time_message(shared.clock.now().ros_ns),
@@ -120,7 +128,7 @@ fn chunk_message(shared: &Shared, job: &Job, chunk: &ActionChunk, sequence: u64)
 fn group_message(group: &ActionGroup, joint_names: Vec<String>) -> GroupMessage {
     GroupMessage {
         name: group.name.clone(),
-        representation: representation(group.representation, &joint_names),
+        representation: representation_number(group.representation, &joint_names),
         dim: group.dim as u32,
         joint_names,
         columns: Vec::new(),
@@ -129,17 +137,16 @@ fn group_message(group: &ActionGroup, joint_names: Vec<String>) -> GroupMessage 
     }
 }
 
-/// The message's constant.
-pub fn representation(representation: Representation, joint_names: &[String]) -> u8 {
-    let constant = match representation {
-        Representation::Absolute if joint_names.is_empty() => GroupMessage::VALUE,
-        Representation::Absolute => GroupMessage::JOINT_POSITION,
-        Representation::PoseRot6d => GroupMessage::POSE_ROT6D,
-        Representation::PoseRotvec => GroupMessage::POSE_ROTVEC,
-        Representation::PoseMatrix => GroupMessage::POSE_MATRIX,
-        Representation::Delta => GroupMessage::DELTA,
-    };
-    constant as u8
+/// The message's number of a representation.
+pub fn representation_number(representation: Representation, joint_names: &[String]) -> u8 {
+    match representation {
+        Representation::Absolute if joint_names.is_empty() => representation::VALUE,
+        Representation::Absolute => representation::JOINT_POSITION,
+        Representation::PoseRot6d => representation::POSE_ROT6D,
+        Representation::PoseRotvec => representation::POSE_ROTVEC,
+        Representation::PoseMatrix => representation::POSE_MATRIX,
+        Representation::Delta => representation::DELTA,
+    }
 }
 
 fn trajectory_message(trajectory: Trajectory) -> JointTrajectory {

@@ -1,26 +1,33 @@
 //! `~/set_instruction` and `~/get_contract`.
 
 use r2r::gr00t_blackhole::msg::{
-    ActionGroup as GroupMessage, ActionGroupSpec as ActionMessage, CameraSpec, Contract,
-    StateGroupSpec as StateMessage,
+    ActionGroupSpec as ActionMessage, CameraSpec, Contract, StateGroupSpec as StateMessage,
 };
 use r2r::gr00t_blackhole::srv::{GetContract, SetInstruction};
 use tracing::info;
 
 use super::params::Value;
-use super::publish::representation;
+use super::publish::representation_number;
+use super::representation;
 use super::runtime::{Shared, locked};
 use super::settings::{self, Transport};
 use crate::contract::{
-    ActionGroupSpec, ActionNormalization, ActionReference, FRAME_SIDE, StateEncoding, StateGroupSpec,
+    ActionGroupSpec, ActionNormalization, ActionReference, FRAME_SIDE, StateEncoding,
+    StateGroupSpec,
 };
 use crate::decode;
 
 const MS_PER_S: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
 
+const FROM_JOINT_STATE: u8 = StateMessage::JOINT_STATE as u8;
+const FROM_NOTHING: u8 = StateMessage::NONE as u8;
+
 /// Changes the instruction from the next prediction on.
-pub fn set_instruction(shared: &Shared, request: &SetInstruction::Request) -> SetInstruction::Response {
+pub fn set_instruction(
+    shared: &Shared,
+    request: &SetInstruction::Request,
+) -> SetInstruction::Response {
     let mut params = locked(&shared.params);
     let refused = if request.instruction.trim().is_empty() {
         Some("the instruction is empty; say what the robot is to do".to_owned())
@@ -102,14 +109,17 @@ fn cameras(shared: &Shared, max_age: f64) -> Vec<CameraSpec> {
 fn states(shared: &Shared, max_age: f64) -> Vec<StateMessage> {
     let params = locked(&shared.params);
     let spec = |group: &StateGroupSpec| {
-        let source =
-            shared.settings.states.iter().find(|source| source.joints.groups().any(|g| g == group.name));
+        let source = shared
+            .settings
+            .states
+            .iter()
+            .find(|source| source.joints.groups().any(|g| g == group.name));
         let (encoding, bounds) = encoding(&group.encoding);
         StateMessage {
             name: group.name.clone(),
             dim: group.dim as u32,
-            representation: GroupMessage::JOINT_POSITION as u8,
-            source: if source.is_some() { StateMessage::JOINT_STATE } else { StateMessage::NONE } as u8,
+            representation: representation::JOINT_POSITION,
+            source: if source.is_some() { FROM_JOINT_STATE } else { FROM_NOTHING },
             topic: source.map(|source| source.topic.clone()).unwrap_or_default(),
             names: params.texts(&format!("state.{}.joints", group.name)).to_vec(),
             source_range: Vec::new(),
@@ -151,7 +161,7 @@ fn action(shared: &Shared, group: &ActionGroupSpec) -> ActionMessage {
     ActionMessage {
         name: group.name.clone(),
         dim: group.dim as u32,
-        representation: representation(decode::representation(group), &joint_names),
+        representation: representation_number(decode::representation(group), &joint_names),
         relative_to,
         joint_names,
         columns: Vec::new(),

@@ -65,7 +65,7 @@ pub fn run(args: &NodeArgs) -> Result<()> {
         .enable_all()
         .build()?;
     let mut end = runtime.block_on(async { Ends::new() })?;
-    let mut node = create_node()?;
+    let node = create_node()?;
     let mut params = Params::new(overrides(&node))?;
     let options = policy_options(&params)?;
     info!("loading {}", options.snapshot.display());
@@ -214,7 +214,8 @@ impl Running {
         if let Some(rate_hz) = shared.settings.rate_hz {
             let period = Duration::from_secs_f64(1.0 / rate_hz);
             let simulated = locked(&shared.params).bool("use_sim_time");
-            let timer = if simulated { node.create_timer(period) } else { node.create_wall_timer(period) };
+            let timer =
+                if simulated { node.create_timer(period) } else { node.create_wall_timer(period) };
             runtime.spawn(predict_on_time(timer?, shared.clone(), worker.clone()));
         }
         info!(
@@ -246,18 +247,24 @@ impl Running {
 }
 
 /// One task per topic.
-fn subscribe(runtime: &tokio::runtime::Runtime, node: &mut Node, shared: &Arc<Shared>) -> Result<()> {
+fn subscribe(
+    runtime: &tokio::runtime::Runtime,
+    node: &mut Node,
+    shared: &Arc<Shared>,
+) -> Result<()> {
     for (number, camera) in shared.settings.cameras.iter().enumerate() {
         let message_type = match camera.transport {
             Transport::Raw => Image::TYPE,
             Transport::Compressed => CompressedImage::TYPE,
         };
-        let messages = node.subscribe_raw(&camera.topic, message_type, QosProfile::sensor_data())?;
+        let messages =
+            node.subscribe_raw(&camera.topic, message_type, QosProfile::sensor_data())?;
         info!("camera '{}' on {} ({message_type})", camera.key, camera.topic);
         runtime.spawn(inputs::read_camera(shared.clone(), number, messages));
     }
     for (number, state) in shared.settings.states.iter().enumerate() {
-        let messages = node.subscribe_raw(&state.topic, JointState::TYPE, QosProfile::sensor_data())?;
+        let messages =
+            node.subscribe_raw(&state.topic, JointState::TYPE, QosProfile::sensor_data())?;
         let groups: Vec<&str> = state.joints.groups().collect();
         info!("state {} on {} ({})", groups.join(", "), state.topic, JointState::TYPE);
         runtime.spawn(inputs::read_states(shared.clone(), number, messages));
@@ -284,7 +291,11 @@ fn serve(runtime: &tokio::runtime::Runtime, node: &mut Node, shared: &Arc<Shared
 }
 
 /// Starts a prediction on every tick of the timer, unless one is running or something is missing.
-async fn predict_on_time(mut timer: Timer, shared: Arc<Shared>, worker: Arc<Mutex<Option<Worker>>>) {
+async fn predict_on_time(
+    mut timer: Timer,
+    shared: Arc<Shared>,
+    worker: Arc<Mutex<Option<Worker>>>,
+) {
     let mut waiting_notes = Throttle::new(WAITING_PERIOD);
     while timer.tick().await.is_ok() {
         let guard = locked(&worker);
@@ -309,7 +320,10 @@ async fn predict_on_time(mut timer: Timer, shared: Arc<Shared>, worker: Arc<Mute
             (seen, history.take_clock_jump())
         };
         if let Some(jump) = jump {
-            warn!("the clock jumped by {:.3} s; all readings are forgotten", jump.by_ns as f64 / 1e9);
+            warn!(
+                "the clock jumped by {:.3} s; all readings are forgotten",
+                jump.by_ns as f64 / 1e9
+            );
         }
         match seen {
             Ok(sighting) => {

@@ -50,8 +50,9 @@ impl Worker {
         let busy = Arc::new(AtomicBool::new(false));
         let cancel = CancelToken::default();
         let task = Task { policy, shared, publishers, busy: busy.clone(), cancel: cancel.clone() };
-        let thread =
-            std::thread::Builder::new().name("inference".to_owned()).spawn(|| task.run(receiver))?;
+        let thread = std::thread::Builder::new()
+            .name("inference".to_owned())
+            .spawn(|| task.run(receiver))?;
         Ok(Self { jobs, busy, cancel, thread })
     }
 
@@ -93,10 +94,8 @@ impl Task {
     fn run(mut self, jobs: Receiver<Job>) {
         let mut warnings = Throttle::new(WARNING_PERIOD);
         while let Ok(job) = jobs.recv() {
-            let options = PredictOptions {
-                noise: Some(Noise::Seed(job.seed)),
-                cancel: self.cancel.clone(),
-            };
+            let options =
+                PredictOptions { noise: Some(Noise::Seed(job.seed)), cancel: self.cancel.clone() };
             match self.policy.predict(&job.sighting.observation, &options) {
                 Ok(chunk) => self.publishers.publish(&self.shared, &job, &chunk),
                 Err(PolicyError::Backend(BackendError::Cancelled { .. })) => {}

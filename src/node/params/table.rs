@@ -66,14 +66,14 @@ pub const TABLE: &[Entry] = &[
         "tokenizer",
         Default::Text(""),
         Range::Any,
-        "Directory of the tokenizer files; empty for the snapshot directory.",
+        "Directory of the tokenizer files; empty for the snapshot's tokenizer folder, or the snapshot itself.",
     ),
     fixed(
         Scope::Node,
         "embodiment",
         Default::Text(""),
         Range::Any,
-        "The checkpoint's tag of the robot, such as gr1. Has to be given.",
+        "The checkpoint's tag of the robot, such as gr1; may be empty where the checkpoint serves one robot alone.",
     ),
     fixed(
         Scope::Node,
