@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(within(all.clone(), 0, 9), all);
         assert_eq!(within(all.clone(), 4, 1), Taps { start: 0, weights: vec![2.0] });
         assert_eq!(within(all.clone(), 5, 9), Taps { start: 0, weights: vec![3.0] });
-        assert_eq!(within(all.clone(), 7, 2).weights, []);
-        assert_eq!(within(all, 0, 3).weights, []);
+        assert!(within(all.clone(), 7, 2).weights.is_empty());
+        assert!(within(all, 0, 3).weights.is_empty());
     }
 }
