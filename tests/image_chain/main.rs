@@ -169,6 +169,18 @@ fn flat_frames_without_a_border_stay_flat() {
 }
 
 #[test]
+fn every_side_is_encoded() {
+    let mut chain = chain(256, 0.95);
+    for side in (64..=4096).step_by(7) {
+        for (width, height) in [(side, 64), (64, side)] {
+            let pixels = encoded(&mut chain, &noise(u64::from(side), width, height));
+            let in_range = pixels.iter().all(|value| (-1.0..=1.0).contains(value));
+            assert!(in_range, "{width}x{height}");
+        }
+    }
+}
+
+#[test]
 fn frames_of_one_size_are_encoded_without_allocating() {
     let sizes = [(256, 256), (200, 100), (640, 480), (1280, 720), (512, 512), (1919, 1080)];
     for (seed, (width, height)) in sizes.into_iter().enumerate() {
