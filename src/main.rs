@@ -2,12 +2,17 @@
 
 use std::process::ExitCode;
 
+use gr00t_blackhole::cli::UsageError;
+
+/// Exit status for wrong usage, as clap's.
+const USAGE: u8 = 2;
+
 fn main() -> ExitCode {
     match gr00t_blackhole::cli::run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+            if error.is::<UsageError>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 #[cfg(feature = "ros")]
-use crate::node::{play, watch};
+use crate::node::{play, start, watch};
 use crate::recording;
 
 /// NVIDIA GR00T policies on a robot: ROS 2 node and offline tools.
@@ -24,6 +24,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// The ROS 2 node: camera and joint-state topics in, action chunks out.
+    #[cfg(feature = "ros")]
+    Node(start::NodeArgs),
     /// Compute one action chunk from an observation file; no ROS involved.
     Predict(predict::PredictArgs),
     /// Write the bundled recording: camera and joint states of a robot at a table, as a rosbag2 bag.
@@ -38,6 +41,11 @@ enum Command {
     Watch(watch::WatchArgs),
 }
 
+/// Arguments that are no use, found after they were parsed.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UsageError(pub String);
+
 /// Parses the arguments of this process and runs the subcommand.
 ///
 /// # Errors
@@ -47,6 +55,8 @@ pub fn run() -> anyhow::Result<()> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     match cli.command {
+        #[cfg(feature = "ros")]
+        Command::Node(args) => start::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::MakeRecording(args) => recording::run(&args),
         #[cfg(feature = "ros")]

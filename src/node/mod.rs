@@ -18,6 +18,8 @@ pub mod play;
 #[cfg(feature = "ros")]
 mod publish;
 #[cfg(feature = "ros")]
+mod running;
+#[cfg(feature = "ros")]
 mod runtime;
 #[cfg(feature = "ros")]
 mod services;
@@ -29,5 +31,5 @@ pub mod start;
 mod view;
 #[cfg(feature = "ros")]
 pub mod watch;
-#[cfg(feature = "ros")]
+#[cfg(any(feature = "ros", test))]
 mod worker;

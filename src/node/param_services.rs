@@ -24,9 +24,11 @@ use super::runtime::{Shared, locked, time_message};
 ///
 /// # Errors
 /// What rcl reports.
-pub fn serve(node: &mut Node, shared: &Arc<Shared>) -> r2r::Result<impl Future<Output = ()> + use<>> {
-    let events = node.create_publisher::<ParameterEvent>("/parameter_events", QosProfile::default())?;
-    let changes = Arc::new(Changes { node: node.fully_qualified_name()?, shared: shared.clone(), events });
+pub fn serve(
+    node: &mut Node,
+    shared: &Arc<Shared>,
+    changes: &Arc<ParamChanges>,
+) -> r2r::Result<impl Future<Output = ()> + use<>> {
     let name = node.name()?;
     let mut tasks: Vec<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = Vec::new();
 
@@ -53,28 +55,34 @@ pub fn serve(node: &mut Node, shared: &Arc<Shared>) -> r2r::Result<impl Future<O
     tasks.push(Box::pin(answer(requests, move |request: &DescribeParameters::Request| {
         let params = locked(&known.params);
         let describe = |name: &String| params.get(name).map(|(declared, _)| descriptor(declared));
-        let unknown = |name: &String| ParameterDescriptor { name: name.clone(), ..Default::default() };
+        let unknown =
+            |name: &String| ParameterDescriptor { name: name.clone(), ..Default::default() };
         let names = request.names.iter();
-        let descriptors = names.map(|name| describe(name).unwrap_or_else(|| unknown(name))).collect();
+        let descriptors =
+            names.map(|name| describe(name).unwrap_or_else(|| unknown(name))).collect();
         DescribeParameters::Response { descriptors }
     })));
 
     let requests = service::<ListParameters::Service>(node, &name, "list_parameters")?;
     let known = shared.clone();
     tasks.push(Box::pin(answer(requests, move |request: &ListParameters::Request| {
-        ListParameters::Response { result: list(&locked(&known.params), &request.prefixes, request.depth) }
+        ListParameters::Response {
+            result: list(&locked(&known.params), &request.prefixes, request.depth),
+        }
     })));
 
     let requests = service::<SetParameters::Service>(node, &name, "set_parameters")?;
     let setter = changes.clone();
     tasks.push(Box::pin(answer(requests, move |request: &SetParameters::Request| {
-        let one = |parameter: &Parameter| setter.set(std::slice::from_ref(parameter));
+        let one = |parameter: &Parameter| setter.set_all(std::slice::from_ref(parameter));
         SetParameters::Response { results: request.parameters.iter().map(one).collect() }
     })));
 
-    let requests = service::<SetParametersAtomically::Service>(node, &name, "set_parameters_atomically")?;
+    let requests =
+        service::<SetParametersAtomically::Service>(node, &name, "set_parameters_atomically")?;
+    let setter = changes.clone();
     tasks.push(Box::pin(answer(requests, move |request: &SetParametersAtomically::Request| {
-        SetParametersAtomically::Response { result: changes.set(&request.parameters) }
+        SetParametersAtomically::Response { result: setter.set_all(&request.parameters) }
     })));
     let all = join_all(tasks);
     Ok(async move {
@@ -106,19 +114,34 @@ pub async fn answer<S>(
 }
 
 /// What it takes to change parameters and to tell everybody.
-struct Changes {
+pub struct ParamChanges {
     node: String,
     shared: Arc<Shared>,
     events: Publisher<ParameterEvent>,
 }
 
-impl Changes {
-    fn set(&self, parameters: &[Parameter]) -> SetParametersResult {
-        match change(&self.shared, parameters) {
-            Ok(changed) => {
-                self.announce(changed);
-                SetParametersResult { successful: true, reason: String::new() }
-            }
+impl ParamChanges {
+    /// # Errors
+    /// What rcl reports.
+    pub fn new(node: &mut Node, shared: &Arc<Shared>) -> r2r::Result<Self> {
+        let events = node.create_publisher("/parameter_events", QosProfile::parameter_events())?;
+        Ok(Self { node: node.fully_qualified_name()?, shared: shared.clone(), events })
+    }
+
+    /// Changes all of these or none, and publishes what has changed.
+    ///
+    /// # Errors
+    /// The first change that is not possible.
+    pub fn set(&self, changes: Vec<(String, Value)>) -> Result<(), ParamError> {
+        let changed = locked(&self.shared.params).set(changes)?;
+        self.announce(changed);
+        Ok(())
+    }
+
+    fn set_all(&self, parameters: &[Parameter]) -> SetParametersResult {
+        let changes = parameters.iter().map(|p| (p.name.clone(), value_of(&p.value))).collect();
+        match self.set(changes) {
+            Ok(()) => SetParametersResult { successful: true, reason: String::new() },
             Err(error) => SetParametersResult { successful: false, reason: error.to_string() },
         }
     }
@@ -146,11 +169,6 @@ impl Changes {
     }
 }
 
-fn change(shared: &Shared, parameters: &[Parameter]) -> Result<Vec<String>, ParamError> {
-    let changes = parameters.iter().map(|p| (p.name.clone(), value_of(&p.value))).collect();
-    locked(&shared.params).set(changes)
-}
-
 fn list(params: &Params, prefixes: &[String], depth: u64) -> ListParametersResult {
     let dots = |name: &str| name.matches('.').count() as u64;
     let deep_enough = |rest: &str| depth == 0 || dots(rest) < depth;
@@ -164,10 +182,16 @@ fn list(params: &Params, prefixes: &[String], depth: u64) -> ListParametersResul
             None => false,
         })
     };
-    let names: Vec<String> =
-        params.iter().map(|(declared, _)| declared.name.clone()).filter(|name| wanted(name)).collect();
-    let mut found: Vec<String> =
-        names.iter().filter_map(|name| name.rsplit_once('.')).map(|(prefix, _)| prefix.to_owned()).collect();
+    let names: Vec<String> = params
+        .iter()
+        .map(|(declared, _)| declared.name.clone())
+        .filter(|name| wanted(name))
+        .collect();
+    let mut found: Vec<String> = names
+        .iter()
+        .filter_map(|name| name.rsplit_once('.'))
+        .map(|(prefix, _)| prefix.to_owned())
+        .collect();
     found.dedup();
     ListParametersResult { names, prefixes: found }
 }
@@ -238,9 +262,15 @@ fn value_message(value: &Value) -> ValueMessage {
 fn value_of(message: &ValueMessage) -> Value {
     match u32::from(message.type_) {
         kind if kind == ParameterType::PARAMETER_BOOL as u32 => Value::Bool(message.bool_value),
-        kind if kind == ParameterType::PARAMETER_INTEGER as u32 => Value::Integer(message.integer_value),
-        kind if kind == ParameterType::PARAMETER_DOUBLE as u32 => Value::Double(message.double_value),
-        kind if kind == ParameterType::PARAMETER_STRING as u32 => Value::Text(message.string_value.clone()),
+        kind if kind == ParameterType::PARAMETER_INTEGER as u32 => {
+            Value::Integer(message.integer_value)
+        }
+        kind if kind == ParameterType::PARAMETER_DOUBLE as u32 => {
+            Value::Double(message.double_value)
+        }
+        kind if kind == ParameterType::PARAMETER_STRING as u32 => {
+            Value::Text(message.string_value.clone())
+        }
         kind if kind == ParameterType::PARAMETER_STRING_ARRAY as u32 => {
             Value::Texts(message.string_array_value.clone())
         }

@@ -1,41 +1,42 @@
 //! `~/set_instruction` and `~/get_contract`.
 
-use r2r::gr00t_blackhole::msg::{
-    ActionGroup as GroupMessage, ActionGroupSpec as ActionMessage, CameraSpec, Contract,
-    StateGroupSpec as StateMessage,
-};
-use r2r::gr00t_blackhole::srv::{GetContract, SetInstruction};
-use tracing::info;
-
+use super::param_services::ParamChanges;
 use super::params::Value;
 use super::publish::representation;
 use super::runtime::{Shared, locked};
 use super::settings::{self, Transport};
 use crate::contract::{
-    ActionGroupSpec, ActionNormalization, ActionReference, FRAME_SIDE, StateEncoding, StateGroupSpec,
+    ActionGroupSpec, ActionNormalization, ActionReference, FRAME_SIDE, StateEncoding,
+    StateGroupSpec,
 };
 use crate::decode;
+use crate::encode::prompt::check_instruction;
+use r2r::gr00t_blackhole::msg::{
+    ActionGroup as GroupMessage, ActionGroupSpec as ActionMessage, CameraSpec, Contract,
+    StateGroupSpec as StateMessage,
+};
+use r2r::gr00t_blackhole::srv::{GetContract, SetInstruction};
 
 const MS_PER_S: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
 
 /// Changes the instruction from the next prediction on.
-pub fn set_instruction(shared: &Shared, request: &SetInstruction::Request) -> SetInstruction::Response {
-    let mut params = locked(&shared.params);
-    let refused = if request.instruction.trim().is_empty() {
-        Some("the instruction is empty; say what the robot is to do".to_owned())
-    } else {
-        let change = ("instruction".to_owned(), Value::Text(request.instruction.clone()));
-        params.set(vec![change]).err().map(|error| error.to_string())
+pub fn set_instruction(
+    shared: &Shared,
+    changes: &ParamChanges,
+    request: &SetInstruction::Request,
+) -> SetInstruction::Response {
+    let refused = match check_instruction(&request.instruction) {
+        Err(error) => Some(error.to_string()),
+        Ok(()) => {
+            let change = ("instruction".to_owned(), Value::Text(request.instruction.clone()));
+            changes.set(vec![change]).err().map(|error| error.to_string())
+        }
     };
-    let instruction = params.text("instruction").to_owned();
-    if refused.is_none() {
-        info!("instruction: {instruction}");
-    }
     SetInstruction::Response {
         success: refused.is_none(),
         message: refused.unwrap_or_default(),
-        instruction,
+        instruction: locked(&shared.params).text("instruction").to_owned(),
     }
 }
 
@@ -102,14 +103,18 @@ fn cameras(shared: &Shared, max_age: f64) -> Vec<CameraSpec> {
 fn states(shared: &Shared, max_age: f64) -> Vec<StateMessage> {
     let params = locked(&shared.params);
     let spec = |group: &StateGroupSpec| {
-        let source =
-            shared.settings.states.iter().find(|source| source.joints.groups().any(|g| g == group.name));
+        let source = shared
+            .settings
+            .states
+            .iter()
+            .find(|source| source.joints.groups().any(|g| g == group.name));
         let (encoding, bounds) = encoding(&group.encoding);
         StateMessage {
             name: group.name.clone(),
             dim: group.dim as u32,
             representation: GroupMessage::JOINT_POSITION as u8,
-            source: if source.is_some() { StateMessage::JOINT_STATE } else { StateMessage::NONE } as u8,
+            source: if source.is_some() { StateMessage::JOINT_STATE } else { StateMessage::NONE }
+                as u8,
             topic: source.map(|source| source.topic.clone()).unwrap_or_default(),
             names: params.texts(&format!("state.{}.joints", group.name)).to_vec(),
             source_range: Vec::new(),
