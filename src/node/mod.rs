@@ -18,6 +18,8 @@ pub mod play;
 #[cfg(feature = "ros")]
 mod publish;
 #[cfg(feature = "ros")]
+mod representation;
+#[cfg(feature = "ros")]
 mod running;
 #[cfg(feature = "ros")]
 mod runtime;

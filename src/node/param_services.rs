@@ -2,7 +2,7 @@
 //!
 //! They are our own because r2r's know neither ranges nor read-only parameters nor `/parameter_events`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::future::join_all;
 use futures::{Future, Stream, StreamExt};
@@ -117,7 +117,8 @@ pub async fn answer<S>(
 pub struct ParamChanges {
     node: String,
     shared: Arc<Shared>,
-    events: Publisher<ParameterEvent>,
+    /// A publisher may be used by one thread at a time.
+    events: Mutex<Publisher<ParameterEvent>>,
 }
 
 impl ParamChanges {
@@ -125,7 +126,11 @@ impl ParamChanges {
     /// What rcl reports.
     pub fn new(node: &mut Node, shared: &Arc<Shared>) -> r2r::Result<Self> {
         let events = node.create_publisher("/parameter_events", QosProfile::parameter_events())?;
-        Ok(Self { node: node.fully_qualified_name()?, shared: shared.clone(), events })
+        Ok(Self {
+            node: node.fully_qualified_name()?,
+            shared: shared.clone(),
+            events: Mutex::new(events),
+        })
     }
 
     /// Changes all of these or none, and publishes what has changed.
@@ -163,7 +168,7 @@ impl ParamChanges {
         let stamp = time_message(self.shared.clock.now().ros_ns);
         let node = self.node.clone();
         let event = ParameterEvent { stamp, node, changed_parameters, ..Default::default() };
-        if let Err(error) = self.events.publish(&event) {
+        if let Err(error) = locked(&self.events).publish(&event) {
             warn!("a parameter event could not be published: {error}");
         }
     }
@@ -221,13 +226,13 @@ fn descriptor(declared: &Declared) -> ParameterDescriptor {
 
 fn type_number(declared: &Declared) -> u8 {
     let number = match declared.entry.default.kind() {
-        Kind::Bool => ParameterType::PARAMETER_BOOL,
-        Kind::Integer => ParameterType::PARAMETER_INTEGER,
-        Kind::Double => ParameterType::PARAMETER_DOUBLE,
-        Kind::Text => ParameterType::PARAMETER_STRING,
-        Kind::Texts => ParameterType::PARAMETER_STRING_ARRAY,
+        Kind::Bool => ParameterType::PARAMETER_BOOL as u8,
+        Kind::Integer => ParameterType::PARAMETER_INTEGER as u8,
+        Kind::Double => ParameterType::PARAMETER_DOUBLE as u8,
+        Kind::Text => ParameterType::PARAMETER_STRING as u8,
+        Kind::Texts => ParameterType::PARAMETER_STRING_ARRAY as u8,
     };
-    number as u8
+    number
 }
 
 fn value_message(value: &Value) -> ValueMessage {
@@ -235,27 +240,27 @@ fn value_message(value: &Value) -> ValueMessage {
     let kind = match value {
         Value::Bool(value) => {
             message.bool_value = *value;
-            ParameterType::PARAMETER_BOOL
+            ParameterType::PARAMETER_BOOL as u8
         }
         Value::Integer(value) => {
             message.integer_value = *value;
-            ParameterType::PARAMETER_INTEGER
+            ParameterType::PARAMETER_INTEGER as u8
         }
         Value::Double(value) => {
             message.double_value = *value;
-            ParameterType::PARAMETER_DOUBLE
+            ParameterType::PARAMETER_DOUBLE as u8
         }
         Value::Text(value) => {
             message.string_value = value.clone();
-            ParameterType::PARAMETER_STRING
+            ParameterType::PARAMETER_STRING as u8
         }
         Value::Texts(values) => {
             message.string_array_value = values.clone();
-            ParameterType::PARAMETER_STRING_ARRAY
+            ParameterType::PARAMETER_STRING_ARRAY as u8
         }
-        Value::Other(_) => ParameterType::PARAMETER_NOT_SET,
+        Value::Other(_) => ParameterType::PARAMETER_NOT_SET as u8,
     };
-    message.type_ = kind as u8;
+    message.type_ = kind;
     message
 }
 

@@ -10,6 +10,7 @@ use r2r::trajectory_msgs::msg::{JointTrajectory, JointTrajectoryPoint};
 use r2r::{Node, Publisher, QosProfile};
 use tracing::{info, warn};
 
+use super::representation;
 use super::runtime::{Shared, locked, time_message};
 use super::settings::trajectory_lead_ns;
 use super::trajectory::{Trajectory, trajectory};
@@ -139,7 +140,7 @@ fn chunk_message(
 fn group_message(group: &ActionGroup, joint_names: Vec<String>) -> GroupMessage {
     GroupMessage {
         name: group.name.clone(),
-        representation: representation(group.representation, &joint_names),
+        representation: representation_number(group.representation, &joint_names),
         dim: group.dim as u32,
         joint_names,
         columns: Vec::new(),
@@ -148,17 +149,16 @@ fn group_message(group: &ActionGroup, joint_names: Vec<String>) -> GroupMessage 
     }
 }
 
-/// The message's constant.
-pub fn representation(representation: Representation, joint_names: &[String]) -> u8 {
-    let constant = match representation {
-        Representation::Absolute if joint_names.is_empty() => GroupMessage::VALUE,
-        Representation::Absolute => GroupMessage::JOINT_POSITION,
-        Representation::PoseRot6d => GroupMessage::POSE_ROT6D,
-        Representation::PoseRotvec => GroupMessage::POSE_ROTVEC,
-        Representation::PoseMatrix => GroupMessage::POSE_MATRIX,
-        Representation::Delta => GroupMessage::DELTA,
-    };
-    constant as u8
+/// The message's number of a representation.
+pub fn representation_number(representation: Representation, joint_names: &[String]) -> u8 {
+    match representation {
+        Representation::Absolute if joint_names.is_empty() => representation::VALUE,
+        Representation::Absolute => representation::JOINT_POSITION,
+        Representation::PoseRot6d => representation::POSE_ROT6D,
+        Representation::PoseRotvec => representation::POSE_ROTVEC,
+        Representation::PoseMatrix => representation::POSE_MATRIX,
+        Representation::Delta => representation::DELTA,
+    }
 }
 
 fn trajectory_message(trajectory: Trajectory) -> JointTrajectory {

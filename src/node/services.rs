@@ -1,8 +1,14 @@
 //! `~/set_instruction` and `~/get_contract`.
 
+use r2r::gr00t_blackhole::msg::{
+    ActionGroupSpec as ActionMessage, CameraSpec, Contract, StateGroupSpec as StateMessage,
+};
+use r2r::gr00t_blackhole::srv::{GetContract, SetInstruction};
+
 use super::param_services::ParamChanges;
 use super::params::Value;
-use super::publish::representation;
+use super::publish::representation_number;
+use super::representation;
 use super::runtime::{Shared, locked};
 use super::settings::{self, Transport};
 use crate::contract::{
@@ -11,14 +17,12 @@ use crate::contract::{
 };
 use crate::decode;
 use crate::encode::prompt::check_instruction;
-use r2r::gr00t_blackhole::msg::{
-    ActionGroup as GroupMessage, ActionGroupSpec as ActionMessage, CameraSpec, Contract,
-    StateGroupSpec as StateMessage,
-};
-use r2r::gr00t_blackhole::srv::{GetContract, SetInstruction};
 
 const MS_PER_S: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
+
+const FROM_JOINT_STATE: u8 = StateMessage::JOINT_STATE as u8;
+const FROM_NOTHING: u8 = StateMessage::NONE as u8;
 
 /// Changes the instruction from the next prediction on.
 pub fn set_instruction(
@@ -112,9 +116,8 @@ fn states(shared: &Shared, max_age: f64) -> Vec<StateMessage> {
         StateMessage {
             name: group.name.clone(),
             dim: group.dim as u32,
-            representation: GroupMessage::JOINT_POSITION as u8,
-            source: if source.is_some() { StateMessage::JOINT_STATE } else { StateMessage::NONE }
-                as u8,
+            representation: representation::JOINT_POSITION,
+            source: if source.is_some() { FROM_JOINT_STATE } else { FROM_NOTHING },
             topic: source.map(|source| source.topic.clone()).unwrap_or_default(),
             names: params.texts(&format!("state.{}.joints", group.name)).to_vec(),
             source_range: Vec::new(),
@@ -156,7 +159,7 @@ fn action(shared: &Shared, group: &ActionGroupSpec) -> ActionMessage {
     ActionMessage {
         name: group.name.clone(),
         dim: group.dim as u32,
-        representation: representation(decode::representation(group), &joint_names),
+        representation: representation_number(decode::representation(group), &joint_names),
         relative_to,
         joint_names,
         columns: Vec::new(),

@@ -51,7 +51,7 @@ pub fn run(args: &NodeArgs) -> Result<()> {
         let text = format!(
             "'{first}' is not an argument of the node; ROS arguments begin with --ros-args"
         );
-        return Err(UsageError(text).into());
+        return Err(usage(text).into());
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(TASK_THREADS)
@@ -59,7 +59,7 @@ pub fn run(args: &NodeArgs) -> Result<()> {
         .build()?;
     let mut end = runtime.block_on(async { Ends::new() })?;
     let mut node = create_node()?;
-    let mut params = Params::new(overrides(&node))?;
+    let mut params = Params::new(overrides(&node)).map_err(usage)?;
     let options = policy_options(&params)?;
     let settings = fit_to_robot(&mut params, &options)?;
     info!("loading {}", options.snapshot.display());
@@ -127,9 +127,8 @@ fn create_node() -> Result<Node> {
     panic::set_hook(hook);
     match created {
         Ok(node) => node.context("the ROS 2 node could not be created"),
-        Err(_) => Err(UsageError(
-            "ROS 2 refused the arguments after --ros-args (see above); check their spelling and the parameter file"
-                .to_owned(),
+        Err(_) => Err(usage(
+            "ROS 2 refused the arguments after --ros-args (see above); check their spelling and the parameter file",
         )
         .into()),
     }
@@ -152,10 +151,14 @@ fn value(value: &ParameterValue) -> Value {
     }
 }
 
+fn usage(error: impl ToString) -> UsageError {
+    UsageError(error.to_string())
+}
+
 fn policy_options(params: &Params) -> Result<PolicyOptions> {
     let given = |name: &str| Some(params.text(name)).filter(|text| !text.is_empty());
     let Some(snapshot) = given("snapshot") else {
-        bail!("parameter 'snapshot' is empty; give the snapshot directory of the checkpoint");
+        return Err(usage("parameter 'snapshot' is empty; give the snapshot directory of the checkpoint").into());
     };
     Ok(PolicyOptions {
         snapshot: snapshot.into(),
@@ -171,8 +174,8 @@ fn fit_to_robot(params: &mut Params, options: &PolicyOptions) -> Result<Settings
     let snapshot = Snapshot::open(&options.snapshot)?;
     check_version(params, snapshot.version())?;
     let embodiment = choose_embodiment(&snapshot, options.embodiment.as_deref())?;
-    params.declare_robot(&settings::names(embodiment))?;
-    Ok(Settings::new(params, embodiment)?)
+    params.declare_robot(&settings::names(embodiment)).map_err(usage)?;
+    Ok(Settings::new(params, embodiment).map_err(usage)?)
 }
 
 fn check_version(params: &Params, found: Version) -> Result<()> {

@@ -6,6 +6,7 @@ use r2r::builtin_interfaces::msg::Time;
 use r2r::gr00t_blackhole::msg::{ActionChunk, ActionGroup};
 use r2r::sensor_msgs::msg::JointState;
 
+use super::representation;
 use crate::plot::{ChunkView, Column, GroupView, Observed, RaggedGroup};
 
 /// Why a chunk message cannot be shown.
@@ -72,7 +73,7 @@ fn label(group: &ActionGroup, index: usize) -> String {
 }
 
 /// What the values are, and the unit of each column where the message's definition fixes it.
-fn meaning(representation: u8) -> (&'static str, fn(usize) -> &'static str) {
+fn meaning(number: u8) -> (&'static str, fn(usize) -> &'static str) {
     /// Columns of the position in a pose.
     const POSITION: usize = 3;
     fn none(_: usize) -> &'static str {
@@ -90,19 +91,19 @@ fn meaning(representation: u8) -> (&'static str, fn(usize) -> &'static str) {
     fn metres_then_radians(column: usize) -> &'static str {
         if column < POSITION { "m" } else { "rad" }
     }
-    match representation {
-        ActionGroup::JOINT_POSITION => ("joint positions", radians),
-        ActionGroup::VALUE => ("absolute values", none),
-        ActionGroup::POSE_ROT6D => ("pose", metres_then_nothing),
-        ActionGroup::POSE_ROTVEC => ("pose", metres_then_radians),
-        ActionGroup::POSE_MATRIX => ("pose", none),
-        ActionGroup::VELOCITY => ("velocities", none),
-        ActionGroup::DELTA => ("change per step", none),
-        ActionGroup::POSITION => ("position", metres),
-        ActionGroup::ROTATION_ROTVEC | ActionGroup::ROTATION_EULER => ("rotation", radians),
-        ActionGroup::ROTATION_QUATERNION
-        | ActionGroup::ROTATION_ROT6D
-        | ActionGroup::ROTATION_MATRIX => ("rotation", none),
+    match number {
+        representation::JOINT_POSITION => ("joint positions", radians),
+        representation::VALUE => ("absolute values", none),
+        representation::POSE_ROT6D => ("pose", metres_then_nothing),
+        representation::POSE_ROTVEC => ("pose", metres_then_radians),
+        representation::POSE_MATRIX => ("pose", none),
+        representation::VELOCITY => ("velocities", none),
+        representation::DELTA => ("change per step", none),
+        representation::POSITION => ("position", metres),
+        representation::ROTATION_ROTVEC | representation::ROTATION_EULER => ("rotation", radians),
+        representation::ROTATION_QUATERNION
+        | representation::ROTATION_ROT6D
+        | representation::ROTATION_MATRIX => ("rotation", none),
         _ => ("values of unknown meaning", none),
     }
 }
@@ -126,7 +127,7 @@ mod tests {
     fn message() -> ActionChunk {
         let group = ActionGroup {
             name: "waist".into(),
-            representation: ActionGroup::JOINT_POSITION,
+            representation: representation::JOINT_POSITION,
             dim: 3,
             joint_names: ["yaw", "pitch", "roll"].map(|axis| format!("waist_{axis}_joint")).into(),
             values: (0..6).map(|value| value as f32).collect(),

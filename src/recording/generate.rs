@@ -12,7 +12,7 @@ use super::message::{CompressedImage, Header, JointState, Time};
 use super::motion::{DURATION_S, joints_at};
 
 /// Topic of the head camera, `sensor_msgs/msg/CompressedImage`.
-pub const CAMERA_TOPIC: &str = "/camera/ego_view/image_raw/compressed";
+pub const CAMERA_TOPIC: &str = "/camera/ego_view/image/compressed";
 /// Topic of the joint states, `sensor_msgs/msg/JointState`.
 pub const JOINT_TOPIC: &str = "/joint_states";
 /// What the recorded robot does, in words.

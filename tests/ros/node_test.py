@@ -438,21 +438,21 @@ class ParameterTest(NodeTest):
 
     def test_what_is_wrong_is_said_at_start(self):
         camera = {'ego_veiw_bg_crop_pad_res256_freq20': {'topic': '/cam'}}
-        for changes, expected in [
-            ({'rate_Hz': 3.0}, "'rate_Hz' does not exist; did you mean 'rate_hz'?"),
-            ({'camera': camera}, f"did you mean 'camera.{CAMERA}.topic'?"),
-            ({'rate_hz': -1.0}, "'rate_hz' is 0.0 to 200.0, not -1.0"),
-            ({'seed': 'seven'}, "'seed' is of type integer"),
-            ({'timeline': 'now'}, "one of 'stamp', 'receive'"),
-            ({'state': {'waist': {'joints': ['waist_yaw_joint']}}}, "'waist' of 'gr1' needs 3 joint names"),
-            ({'embodiment': 'gr2'}, 'gr1'),
-            ({'snapshot': ''}, 'snapshot'),
-            ({'snapshot': '/nowhere/at/all'}, '/nowhere/at/all'),
-            ({'version': 'n17'}, 'n17'),
+        for code, changes, expected in [
+            (2, {'rate_Hz': 3.0}, "'rate_Hz' does not exist; did you mean 'rate_hz'?"),
+            (2, {'camera': camera}, f"did you mean 'camera.{CAMERA}.topic'?"),
+            (2, {'rate_hz': -1.0}, "'rate_hz' is 0.0 to 200.0, not -1.0"),
+            (2, {'seed': 'seven'}, "'seed' is of type integer"),
+            (2, {'timeline': 'now'}, "one of 'stamp', 'receive'"),
+            (2, {'state': {'waist': {'joints': ['waist_yaw_joint']}}}, "'waist' of 'gr1' needs 3 joint names"),
+            (2, {'snapshot': ''}, 'snapshot'),
+            (1, {'embodiment': 'gr2'}, 'gr1'),
+            (1, {'snapshot': '/nowhere/at/all'}, '/nowhere/at/all'),
+            (1, {'version': 'n17'}, 'n17'),
         ]:
             with self.subTest(expected=expected):
-                code, log = self.refused(**changes)
-                self.assertNotEqual(code, 0)
+                status, log = self.refused(**changes)
+                self.assertEqual(status, code, log)
                 self.assertIn(expected, log)
 
     def test_bad_ros_arguments_are_refused_with_a_sentence(self):

@@ -1,5 +1,7 @@
 //! Views of matrices in memory, as the kernels take them.
 
+use std::marker::PhantomData;
+
 use half::bf16;
 
 use crate::program::Orientation;
@@ -13,13 +15,19 @@ pub struct Mat<'a> {
     stride: usize,
 }
 
-/// A [`Mat`] to write to.
+/// A [`Mat`] to write to; it can be cut into blocks of columns that different threads write.
 pub struct MatMut<'a> {
-    data: &'a mut [f32],
+    /// First element. A view reaches no element outside its own columns, so that blocks side by side, whose rows
+    /// interleave in memory, never hold references to the same element.
+    first: *mut f32,
     rows: usize,
     cols: usize,
     stride: usize,
+    owner: PhantomData<&'a mut [f32]>,
 }
+
+// SAFETY: a view is the only way to its elements while it lives, like the `&mut [f32]` it was made from.
+unsafe impl Send for MatMut<'_> {}
 
 /// A matrix of the checkpoint, dense and row-major as it lies in the file.
 #[derive(Clone, Copy)]
@@ -78,7 +86,7 @@ impl<'a> MatMut<'a> {
     /// Panics when the rectangle does not fit in `data` or its rows overlap.
     pub fn new(data: &'a mut [f32], rows: usize, cols: usize, stride: usize) -> Self {
         check(data.len(), rows, cols, stride);
-        Self { data, rows, cols, stride }
+        Self { first: data.as_mut_ptr(), rows, cols, stride, owner: PhantomData }
     }
 
     pub fn rows(&self) -> usize {
@@ -95,12 +103,35 @@ impl<'a> MatMut<'a> {
 
     pub fn row(&self, index: usize) -> &[f32] {
         assert!(index < self.rows, "row {index} of {}", self.rows);
-        &self.data[index * self.stride..][..self.cols]
+        // SAFETY: the constructor checked that row `index` lies in the slice that `self` borrows, and no other view
+        // reaches its `cols` elements.
+        unsafe {
+            std::slice::from_raw_parts(self.first.wrapping_add(index * self.stride), self.cols)
+        }
     }
 
     pub fn row_mut(&mut self, index: usize) -> &mut [f32] {
         assert!(index < self.rows, "row {index} of {}", self.rows);
-        &mut self.data[index * self.stride..][..self.cols]
+        // SAFETY: as in `row`, and `self` is borrowed mutably.
+        unsafe {
+            std::slice::from_raw_parts_mut(self.first.wrapping_add(index * self.stride), self.cols)
+        }
+    }
+
+    /// The columns before `col`, and the others.
+    pub fn split_cols(self, col: usize) -> (Self, Self) {
+        assert!(col <= self.cols, "column {col} of {}", self.cols);
+        // An empty view reaches nothing, so that its pointer need not point anywhere.
+        let right = Self { first: self.first.wrapping_add(col), cols: self.cols - col, ..self };
+        (Self { cols: col, ..self }, right)
+    }
+
+    /// The rows before `row`, and the others.
+    pub fn split_rows(self, row: usize) -> (Self, Self) {
+        assert!(row <= self.rows, "row {row} of {}", self.rows);
+        let first = self.first.wrapping_add(row * self.stride);
+        let lower = Self { first, rows: self.rows - row, ..self };
+        (Self { rows: row, ..self }, lower)
     }
 }
 
@@ -131,6 +162,11 @@ impl<'a> WeightBlock<'a> {
         }
     }
 
+    /// All rows from `index` on as they are stored.
+    pub fn rows_from(&self, index: usize) -> &'a [bf16] {
+        &self.values[index * self.cols..]
+    }
+
     /// One row as it is stored.
     pub fn row(&self, index: usize) -> &'a [bf16] {
         assert!(index < self.rows, "row {index} of {}", self.rows);
@@ -148,12 +184,21 @@ impl Bias<'_> {
         }
     }
 
-    /// The term of one column.
-    pub fn at(&self, column: usize) -> f32 {
+    /// Adds the terms of the columns from `first` on to a part of a row.
+    #[inline(always)]
+    pub fn add_to(&self, first: usize, row: &mut [f32]) {
         match self {
-            Bias::None => 0.0,
-            Bias::Bf16(values) => values[column].to_f32(),
-            Bias::F32(values) => values[column],
+            Bias::None => {}
+            Bias::Bf16(values) => {
+                for (value, term) in row.iter_mut().zip(&values[first..]) {
+                    *value += term.to_f32();
+                }
+            }
+            Bias::F32(values) => {
+                for (value, term) in row.iter_mut().zip(&values[first..]) {
+                    *value += term;
+                }
+            }
         }
     }
 }

@@ -13,6 +13,14 @@ pub fn activate(activation: Activation, x: f32) -> f32 {
     }
 }
 
+/// `activation` of every value in place.
+#[inline(always)]
+pub fn activate_all(activation: Activation, values: &mut [f32]) {
+    if activation != Activation::Identity {
+        values.iter_mut().for_each(|value| *value = activate(activation, *value));
+    }
+}
+
 /// `x / (1 + e^-x)`
 pub fn silu(x: f32) -> f32 {
     x / (1.0 + (-x).exp())

@@ -9,6 +9,7 @@ pub mod mat;
 pub mod math;
 mod memory;
 pub mod norm;
+mod tile;
 
 use std::sync::Arc;
 use std::time::Instant;
