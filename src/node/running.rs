@@ -49,12 +49,13 @@ impl Running {
         mut node: Node,
         policy: Policy,
         params: Params,
-        settings: Settings,
+        mut settings: Settings,
     ) -> Result<(Self, UnboundedReceiver<String>)> {
         let simulated = params.bool("use_sim_time");
         if simulated {
             node.get_time_source().enable_sim_time(&mut node)?;
         }
+        settings.resolve_topics(&node.namespace()?, &node.fully_qualified_name()?);
         let publishers = Publishers::new(&mut node)?;
         let shared = Arc::new(Shared {
             clock: NodeClock::new(node.get_ros_clock()),
