@@ -2,17 +2,20 @@
 
 use std::process::ExitCode;
 
-use gr00t_blackhole::cli::UsageError;
+use gr00t_blackhole::cli::WrongUsage;
 
-/// Exit status for wrong usage, as clap's.
-const USAGE: u8 = 2;
+/// Exit status of wrong arguments, as clap has it.
+const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     match gr00t_blackhole::cli::run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
-            if error.is::<UsageError>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
+            match error.downcast_ref::<WrongUsage>() {
+                Some(_) => ExitCode::from(WRONG_USAGE),
+                None => ExitCode::FAILURE,
+            }
         }
     }
 }

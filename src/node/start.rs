@@ -13,7 +13,7 @@ use super::running::Running;
 use super::runtime::locked;
 use super::settings::{self, Settings};
 use crate::checkpoint::Snapshot;
-use crate::cli::UsageError;
+use crate::cli::WrongUsage;
 use crate::contract::Version;
 use crate::policy::{Policy, PolicyOptions, choose_embodiment};
 
@@ -151,8 +151,8 @@ fn value(value: &ParameterValue) -> Value {
     }
 }
 
-fn usage(error: impl ToString) -> UsageError {
-    UsageError(error.to_string())
+fn usage(error: impl ToString) -> WrongUsage {
+    WrongUsage(error.to_string())
 }
 
 fn policy_options(params: &Params) -> Result<PolicyOptions> {
