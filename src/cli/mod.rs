@@ -43,17 +43,10 @@ enum Command {
     Watch(watch::WatchArgs),
 }
 
-<<<<<<< HEAD
-/// Arguments that are no use, found after they were parsed.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct UsageError(pub String);
-=======
 /// The arguments are wrong: ends the process with status 2 instead of 1.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct WrongUsage(pub String);
->>>>>>> main
 
 /// Parses the arguments of this process and runs the subcommand.
 ///

@@ -158,7 +158,10 @@ fn usage(error: impl ToString) -> WrongUsage {
 fn policy_options(params: &Params) -> Result<PolicyOptions> {
     let given = |name: &str| Some(params.text(name)).filter(|text| !text.is_empty());
     let Some(snapshot) = given("snapshot") else {
-        return Err(usage("parameter 'snapshot' is empty; give the snapshot directory of the checkpoint").into());
+        return Err(usage(
+            "parameter 'snapshot' is empty; give the snapshot directory of the checkpoint",
+        )
+        .into());
     };
     Ok(PolicyOptions {
         snapshot: snapshot.into(),
