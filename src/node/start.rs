@@ -58,7 +58,7 @@ pub fn run(args: &NodeArgs) -> Result<()> {
         .enable_all()
         .build()?;
     let mut end = runtime.block_on(async { Ends::new() })?;
-    let mut node = create_node()?;
+    let node = create_node()?;
     let mut params = Params::new(overrides(&node)).map_err(usage)?;
     let options = policy_options(&params)?;
     let settings = fit_to_robot(&mut params, &options)?;

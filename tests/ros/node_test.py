@@ -138,8 +138,9 @@ class ChunkTest(NodeTest):
         for group in chunk.groups:
             self.assertEqual(group.representation, ActionGroup.JOINT_POSITION)
             self.assertEqual(list(group.joint_names), GROUPS[group.name])
+        # The queue of a latched topic holds one chunk, so some are missed while the offline command runs.
         numbers = [chunk.sequence for chunk in chunks]
-        self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
+        self.assertEqual(numbers, sorted(set(numbers)))
 
     def test_compressed_frames(self):
         camera = {CAMERA: {'topic': '/cam/compressed', 'transport': 'compressed'}}
@@ -184,6 +185,18 @@ class ChunkTest(NodeTest):
         for group in GROUPS:
             self.assertEqual(values(first)[group].tobytes(), values(again)[group].tobytes())
             self.assertNotEqual(values(first)[group].tobytes(), values(other)[group].tobytes())
+
+    def test_frames_arrive_while_a_chunk_is_computed(self):
+        self.snapshot = synthetic_snapshot('mid')
+        node, peer = self.start(rate_hz=100.0)
+        chunks = peer.collect(ActionChunk, CHUNK, LATCHED)
+        Robot(peer)
+        self.chunk_after(peer, chunks)
+        peer.spin(2.0)
+        for chunk in chunks[1:]:
+            [age] = [age.age for age in chunk.ages if age.input == CAMERA]
+            self.assertLess(age, 0.5 * sum(timing.seconds for timing in chunk.timings))
+        self.assertGreater(len(chunks), 1)
 
     def assert_set(self, peer, name, value):
         message = ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=value)
@@ -417,8 +430,7 @@ class EndTest(NodeTest):
             self.assert_clean(node, number)
 
     def test_signals_while_it_predicts(self):
-        type(self).snapshot = synthetic_snapshot('mid')
-        self.addCleanup(setattr, type(self), 'snapshot', synthetic_snapshot('tiny'))
+        self.snapshot = synthetic_snapshot('mid')
         for number in [signal.SIGINT, signal.SIGTERM]:
             node, peer = self.start(rate_hz=50.0)
             chunks = peer.collect(ActionChunk, CHUNK, LATCHED)
@@ -428,8 +440,7 @@ class EndTest(NodeTest):
             self.assert_clean(node, number)
 
     def test_a_signal_while_it_loads(self):
-        type(self).snapshot = synthetic_snapshot('mid')
-        self.addCleanup(setattr, type(self), 'snapshot', synthetic_snapshot('tiny'))
+        self.snapshot = synthetic_snapshot('mid')
         for delay in [0.05, 0.1, 0.2, 0.4]:
             node, _ = self.start()
             time.sleep(delay)

@@ -31,7 +31,7 @@ GROUPS = {name: group['joints'] for name, group in GR1['state'].items()}
 JOINTS = [joint for joints in GROUPS.values() for joint in joints]
 
 
-def parameters(snapshot, **changes):
+def parameters(snapshot, /, **changes):
     """Parameters of a node that serves the robot with raw frames; `changes` are added on top."""
     made = json.loads(json.dumps(GR1))
     made['camera'][CAMERA] = {'topic': CAMERA_TOPIC, 'transport': 'raw'}
