@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use futures::{Future, Stream, StreamExt};
 use r2r::rcl_interfaces::msg::{
     FloatingPointRange, IntegerRange, ListParametersResult, Parameter, ParameterDescriptor,
@@ -30,7 +30,7 @@ pub fn serve(
     changes: &Arc<ParamChanges>,
 ) -> r2r::Result<impl Future<Output = ()> + use<>> {
     let name = node.name()?;
-    let mut tasks: Vec<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = Vec::new();
+    let mut tasks: Vec<BoxFuture<'static, ()>> = Vec::new();
 
     let requests = service::<GetParameters::Service>(node, &name, "get_parameters")?;
     let known = shared.clone();
@@ -225,14 +225,13 @@ fn descriptor(declared: &Declared) -> ParameterDescriptor {
 }
 
 fn type_number(declared: &Declared) -> u8 {
-    let number = match declared.entry.default.kind() {
+    match declared.entry.default.kind() {
         Kind::Bool => ParameterType::PARAMETER_BOOL as u8,
         Kind::Integer => ParameterType::PARAMETER_INTEGER as u8,
         Kind::Double => ParameterType::PARAMETER_DOUBLE as u8,
         Kind::Text => ParameterType::PARAMETER_STRING as u8,
         Kind::Texts => ParameterType::PARAMETER_STRING_ARRAY as u8,
-    };
-    number
+    }
 }
 
 fn value_message(value: &Value) -> ValueMessage {
