@@ -156,7 +156,7 @@ fn work<T, P: Predict>(
 ) {
     while let Ok(Job { observation, options, ticket }) = queue.recv() {
         if shared.stopping.load(Ordering::Acquire) {
-            return;
+            return done(ticket, Err(Failure::Cancelled));
         }
         let outcome = catch_unwind(AssertUnwindSafe(|| policy.predict(&observation, &options)));
         let panicked = outcome.as_ref().err().map(|panic| panic_text(&**panic));
