@@ -167,7 +167,11 @@ impl Policy {
     }
 }
 
-fn choose_embodiment<'a>(
+/// The embodiment of a tag, or the only one that is served.
+///
+/// # Errors
+/// The tag is not served, or there is a choice.
+pub fn choose_embodiment<'a>(
     snapshot: &'a Snapshot,
     tag: Option<&str>,
 ) -> Result<&'a Embodiment, PolicyError> {

@@ -7,6 +7,8 @@ mod predict;
 mod progress;
 mod synth;
 
+use std::io::IsTerminal;
+
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
@@ -41,6 +43,11 @@ enum Command {
     Watch(watch::WatchArgs),
 }
 
+/// The arguments are wrong: ends the process with status 2 instead of 1.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongUsage(pub String);
+
 /// Parses the arguments of this process and runs the subcommand.
 ///
 /// # Errors
@@ -48,7 +55,11 @@ enum Command {
 pub fn run() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .init();
     match cli.command {
         #[cfg(feature = "ros")]
         Command::Node(args) => start::run(&args),

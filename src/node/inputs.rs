@@ -5,21 +5,17 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures::{Stream, StreamExt};
+use futures::{FutureExt, Stream, StreamExt};
 use tracing::warn;
 
 use super::compressed;
 use super::image::{self, Decoded, ImageFields, Note};
 use super::messages::{CompressedImage, Image, JointState, MessageError};
-use super::runtime::{Shared, Throttle, locked};
+use super::runtime::{Shared, Throttle, WARNING_PERIOD, and_more, locked};
 use super::settings::{CameraSettings, Transport};
 use crate::history::{Input, Moment};
-
-/// A topic that sends bad messages is warned about this often.
-const WARNING_PERIOD: Duration = Duration::from_secs(2);
 
 /// Reads the frames of camera number `number` until the node ends.
 pub async fn read_camera(
@@ -29,7 +25,7 @@ pub async fn read_camera(
 ) {
     let mut refusals = Refusals::new(&shared.settings.cameras[number].topic);
     let mut noted = HashSet::new();
-    while let Some(bytes) = messages.next().await {
+    while let Some(bytes) = newest(&mut messages, &shared.counters.overtaken_frames).await {
         let at = shared.clock.now();
         match frame(&shared.settings.cameras[number], bytes) {
             Ok((stamp_ns, Decoded { frame, notes })) => {
@@ -76,6 +72,20 @@ pub async fn read_states(
     }
 }
 
+/// The next message, or the last of those that have come meanwhile: when reading them takes longer than they come, the
+/// newest counts.
+async fn newest(
+    messages: &mut (impl Stream<Item = Vec<u8>> + Unpin),
+    overtaken: &AtomicU64,
+) -> Option<Vec<u8>> {
+    let mut last = messages.next().await?;
+    while let Some(Some(next)) = messages.next().now_or_never() {
+        overtaken.fetch_add(1, Ordering::Relaxed);
+        last = next;
+    }
+    Some(last)
+}
+
 /// Stamp and picture of a camera message.
 fn frame(camera: &CameraSettings, bytes: Vec<u8>) -> Result<(i64, Decoded), String> {
     let malformed = |error: MessageError| error.to_string();
@@ -120,12 +130,8 @@ impl Refusals {
     /// A message that was read, but is of no use.
     fn count(&mut self, shared: &Shared, reason: &str) {
         shared.counters.refused_messages.fetch_add(1, Ordering::Relaxed);
-        match self.throttle.pass() {
-            None => {}
-            Some(0) => warn!("a message on {} was refused: {reason}", self.topic),
-            Some(more) => {
-                warn!("a message on {} was refused, {more} others before it: {reason}", self.topic);
-            }
+        if let Some(held_back) = self.throttle.pass() {
+            warn!("a message on {} was refused: {reason}{}", self.topic, and_more(held_back));
         }
     }
 

@@ -20,6 +20,8 @@ mod publish;
 #[cfg(feature = "ros")]
 mod representation;
 #[cfg(feature = "ros")]
+mod running;
+#[cfg(feature = "ros")]
 mod runtime;
 #[cfg(feature = "ros")]
 mod services;
@@ -31,5 +33,5 @@ pub mod start;
 mod view;
 #[cfg(feature = "ros")]
 pub mod watch;
-#[cfg(feature = "ros")]
+#[cfg(any(feature = "ros", test))]
 mod worker;

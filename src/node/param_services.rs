@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use futures::{Future, Stream, StreamExt};
 use r2r::rcl_interfaces::msg::{
     FloatingPointRange, IntegerRange, ListParametersResult, Parameter, ParameterDescriptor,
@@ -27,16 +27,10 @@ use super::runtime::{Shared, locked, time_message};
 pub fn serve(
     node: &mut Node,
     shared: &Arc<Shared>,
+    changes: &Arc<ParamChanges>,
 ) -> r2r::Result<impl Future<Output = ()> + use<>> {
-    let events =
-        node.create_publisher::<ParameterEvent>("/parameter_events", QosProfile::default())?;
-    let changes = Arc::new(Changes {
-        node: node.fully_qualified_name()?,
-        shared: shared.clone(),
-        events: Mutex::new(events),
-    });
     let name = node.name()?;
-    let mut tasks: Vec<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = Vec::new();
+    let mut tasks: Vec<BoxFuture<'static, ()>> = Vec::new();
 
     let requests = service::<GetParameters::Service>(node, &name, "get_parameters")?;
     let known = shared.clone();
@@ -80,14 +74,15 @@ pub fn serve(
     let requests = service::<SetParameters::Service>(node, &name, "set_parameters")?;
     let setter = changes.clone();
     tasks.push(Box::pin(answer(requests, move |request: &SetParameters::Request| {
-        let one = |parameter: &Parameter| setter.set(std::slice::from_ref(parameter));
+        let one = |parameter: &Parameter| setter.set_all(std::slice::from_ref(parameter));
         SetParameters::Response { results: request.parameters.iter().map(one).collect() }
     })));
 
     let requests =
         service::<SetParametersAtomically::Service>(node, &name, "set_parameters_atomically")?;
+    let setter = changes.clone();
     tasks.push(Box::pin(answer(requests, move |request: &SetParametersAtomically::Request| {
-        SetParametersAtomically::Response { result: changes.set(&request.parameters) }
+        SetParametersAtomically::Response { result: setter.set_all(&request.parameters) }
     })));
     let all = join_all(tasks);
     Ok(async move {
@@ -119,20 +114,39 @@ pub async fn answer<S>(
 }
 
 /// What it takes to change parameters and to tell everybody.
-struct Changes {
+pub struct ParamChanges {
     node: String,
     shared: Arc<Shared>,
     /// A publisher may be used by one thread at a time.
     events: Mutex<Publisher<ParameterEvent>>,
 }
 
-impl Changes {
-    fn set(&self, parameters: &[Parameter]) -> SetParametersResult {
-        match change(&self.shared, parameters) {
-            Ok(changed) => {
-                self.announce(changed);
-                SetParametersResult { successful: true, reason: String::new() }
-            }
+impl ParamChanges {
+    /// # Errors
+    /// What rcl reports.
+    pub fn new(node: &mut Node, shared: &Arc<Shared>) -> r2r::Result<Self> {
+        let events = node.create_publisher("/parameter_events", QosProfile::parameter_events())?;
+        Ok(Self {
+            node: node.fully_qualified_name()?,
+            shared: shared.clone(),
+            events: Mutex::new(events),
+        })
+    }
+
+    /// Changes all of these or none, and publishes what has changed.
+    ///
+    /// # Errors
+    /// The first change that is not possible.
+    pub fn set(&self, changes: Vec<(String, Value)>) -> Result<(), ParamError> {
+        let changed = locked(&self.shared.params).set(changes)?;
+        self.announce(changed);
+        Ok(())
+    }
+
+    fn set_all(&self, parameters: &[Parameter]) -> SetParametersResult {
+        let changes = parameters.iter().map(|p| (p.name.clone(), value_of(&p.value))).collect();
+        match self.set(changes) {
+            Ok(()) => SetParametersResult { successful: true, reason: String::new() },
             Err(error) => SetParametersResult { successful: false, reason: error.to_string() },
         }
     }
@@ -158,11 +172,6 @@ impl Changes {
             warn!("a parameter event could not be published: {error}");
         }
     }
-}
-
-fn change(shared: &Shared, parameters: &[Parameter]) -> Result<Vec<String>, ParamError> {
-    let changes = parameters.iter().map(|p| (p.name.clone(), value_of(&p.value))).collect();
-    locked(&shared.params).set(changes)
 }
 
 fn list(params: &Params, prefixes: &[String], depth: u64) -> ListParametersResult {
@@ -216,14 +225,13 @@ fn descriptor(declared: &Declared) -> ParameterDescriptor {
 }
 
 fn type_number(declared: &Declared) -> u8 {
-    let number = match declared.entry.default.kind() {
+    match declared.entry.default.kind() {
         Kind::Bool => ParameterType::PARAMETER_BOOL as u8,
         Kind::Integer => ParameterType::PARAMETER_INTEGER as u8,
         Kind::Double => ParameterType::PARAMETER_DOUBLE as u8,
         Kind::Text => ParameterType::PARAMETER_STRING as u8,
         Kind::Texts => ParameterType::PARAMETER_STRING_ARRAY as u8,
-    };
-    number
+    }
 }
 
 fn value_message(value: &Value) -> ValueMessage {

@@ -14,10 +14,17 @@ use super::representation;
 use super::runtime::{Shared, locked, time_message};
 use super::settings::trajectory_lead_ns;
 use super::trajectory::{Trajectory, trajectory};
-use super::worker::Job;
 use crate::contract::{ActionChunk, ActionGroup, Representation};
+use crate::history::Reading;
 
 const NS_PER_S: f64 = 1e9;
+
+/// What a prediction was made from.
+pub struct Ticket {
+    pub readings: Vec<Reading>,
+    /// When the observation was put together, node clock.
+    pub begin_ns: i64,
+}
 
 /// Where chunks go.
 pub struct Publishers {
@@ -38,9 +45,9 @@ impl Publishers {
     }
 
     /// Publishes a chunk, and what is left of it as a trajectory.
-    pub fn publish(&self, shared: &Shared, job: &Job, chunk: &ActionChunk) {
+    pub fn publish(&self, shared: &Shared, ticket: &Ticket, chunk: &ActionChunk) {
         let sequence = shared.counters.chunks.load(Ordering::Relaxed);
-        let message = chunk_message(shared, job, chunk, sequence);
+        let message = chunk_message(shared, ticket, chunk, sequence);
         if let Err(error) = self.chunk.publish(&message) {
             warn!("the chunk could not be published: {error}");
             return;
@@ -82,18 +89,23 @@ impl Publishers {
     }
 }
 
-fn chunk_message(shared: &Shared, job: &Job, chunk: &ActionChunk, sequence: u64) -> ChunkMessage {
+fn chunk_message(
+    shared: &Shared,
+    ticket: &Ticket,
+    chunk: &ActionChunk,
+    sequence: u64,
+) -> ChunkMessage {
     let settings = &shared.settings;
     let joints_of = |group: &str| {
         let names = settings.action_joints.iter().find(|names| names.group == group);
         names.map(|names| names.joints.clone()).unwrap_or_default()
     };
-    let ages = job.sighting.readings.iter().map(|reading| ObservationAge {
+    let ages = ticket.readings.iter().map(|reading| ObservationAge {
         input: reading.input.clone(),
         topic: reading.topic.clone(),
         delta: reading.delta,
         stamp: time_message(reading.stamp_ns),
-        age: (job.begin_ns - reading.stamp_ns) as f64 / NS_PER_S,
+        age: (ticket.begin_ns - reading.stamp_ns) as f64 / NS_PER_S,
     });
     let stages = chunk.timings.stages().into_iter();
     ChunkMessage {

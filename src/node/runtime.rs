@@ -1,6 +1,7 @@
 //! What the tasks of the running node share: clock, settings, parameters, readings, counters.
 
-use std::sync::atomic::AtomicU64;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,9 @@ pub struct Shared {
     pub counters: Counters,
 }
 
+/// Something that comes again and again is written to the log once in this time.
+pub const WARNING_PERIOD: Duration = Duration::from_secs(2);
+
 /// What happened since the start.
 #[derive(Debug, Default)]
 pub struct Counters {
@@ -33,12 +37,34 @@ pub struct Counters {
     pub chunks: AtomicU64,
     /// Ticks of the timer on which the previous prediction still ran.
     pub missed_ticks: AtomicU64,
-    /// Messages that could not be read or not be used.
-    pub refused_messages: AtomicU64,
+    /// Ticks of the timer on which something was missing or stale.
+    pub waiting_ticks: AtomicU64,
     /// Predictions that gave no chunk.
     pub failed_predictions: AtomicU64,
+    /// Messages that could not be read or not be used.
+    pub refused_messages: AtomicU64,
+    /// Frames passed over for a newer one, since reading them takes longer than they come.
+    pub overtaken_frames: AtomicU64,
     /// Trajectory points that were already due.
     pub dropped_points: AtomicU64,
+}
+
+impl fmt::Display for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        write!(
+            f,
+            "chunks {}, predictions without one {}, ticks while predicting {}, ticks while waiting {}, messages \
+             refused {}, frames overtaken {}, trajectory points dropped {}",
+            count(&self.chunks),
+            count(&self.failed_predictions),
+            count(&self.missed_ticks),
+            count(&self.waiting_ticks),
+            count(&self.refused_messages),
+            count(&self.overtaken_frames),
+            count(&self.dropped_points)
+        )
+    }
 }
 
 /// Locks a mutex; a task that panicked while it held it does not take the others down.
@@ -99,5 +125,13 @@ impl Throttle {
         }
         self.last = Some(Instant::now());
         Some(std::mem::take(&mut self.held_back))
+    }
+}
+
+/// How many more there were, as the end of a sentence; empty for none.
+pub fn and_more(held_back: u64) -> String {
+    match held_back {
+        0 => String::new(),
+        n => format!(" ({n} more since the last time)"),
     }
 }

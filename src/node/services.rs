@@ -4,8 +4,8 @@ use r2r::gr00t_blackhole::msg::{
     ActionGroupSpec as ActionMessage, CameraSpec, Contract, StateGroupSpec as StateMessage,
 };
 use r2r::gr00t_blackhole::srv::{GetContract, SetInstruction};
-use tracing::info;
 
+use super::param_services::ParamChanges;
 use super::params::Value;
 use super::publish::representation_number;
 use super::representation;
@@ -16,6 +16,7 @@ use crate::contract::{
     StateGroupSpec,
 };
 use crate::decode;
+use crate::encode::prompt::check_instruction;
 
 const MS_PER_S: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
@@ -26,23 +27,20 @@ const FROM_NOTHING: u8 = StateMessage::NONE as u8;
 /// Changes the instruction from the next prediction on.
 pub fn set_instruction(
     shared: &Shared,
+    changes: &ParamChanges,
     request: &SetInstruction::Request,
 ) -> SetInstruction::Response {
-    let mut params = locked(&shared.params);
-    let refused = if request.instruction.trim().is_empty() {
-        Some("the instruction is empty; say what the robot is to do".to_owned())
-    } else {
-        let change = ("instruction".to_owned(), Value::Text(request.instruction.clone()));
-        params.set(vec![change]).err().map(|error| error.to_string())
+    let refused = match check_instruction(&request.instruction) {
+        Err(error) => Some(error.to_string()),
+        Ok(()) => {
+            let change = ("instruction".to_owned(), Value::Text(request.instruction.clone()));
+            changes.set(vec![change]).err().map(|error| error.to_string())
+        }
     };
-    let instruction = params.text("instruction").to_owned();
-    if refused.is_none() {
-        info!("instruction: {instruction}");
-    }
     SetInstruction::Response {
         success: refused.is_none(),
         message: refused.unwrap_or_default(),
-        instruction,
+        instruction: locked(&shared.params).text("instruction").to_owned(),
     }
 }
 

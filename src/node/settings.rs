@@ -108,6 +108,14 @@ impl Settings {
         })
     }
 
+    /// Writes every topic in full, as seen from a node of this namespace and full name. Remappings are rcl's.
+    pub fn resolve_topics(&mut self, namespace: &str, node: &str) {
+        let topics = self.cameras.iter_mut().map(|camera| &mut camera.topic);
+        for topic in topics.chain(self.states.iter_mut().map(|state| &mut state.topic)) {
+            *topic = resolved(topic, namespace, node);
+        }
+    }
+
     /// What the history has to keep.
     pub fn inputs(&self) -> Inputs {
         let camera = |camera: &CameraSettings| CameraInput {
@@ -124,6 +132,15 @@ impl Settings {
             frame_deltas: self.frame_deltas.clone(),
             step_ns: self.dt_ns,
         }
+    }
+}
+
+/// The full name of a topic, by the rules of ROS 2 names.
+fn resolved(topic: &str, namespace: &str, node: &str) -> String {
+    match (topic.strip_prefix('~'), topic.starts_with('/')) {
+        (Some(rest), _) => format!("{node}{rest}"),
+        (None, true) => topic.to_owned(),
+        (None, false) => format!("{}/{topic}", namespace.trim_end_matches('/')),
     }
 }
 
@@ -401,6 +418,22 @@ mod tests {
         let grey =
             vec![("camera.ego.transport", text("compressed")), ("camera.ego.order", text("mono"))];
         assert!(settings(grey).expect_err("order").to_string().contains("is rgb or bgr"));
+    }
+
+    #[test]
+    fn topics_are_written_in_full() {
+        let mut settings = settings(vec![
+            ("camera.ego.topic", text("~/ego")),
+            ("camera.wrist.topic", text("/wrist/image")),
+        ])
+        .expect("valid");
+        settings.resolve_topics("/left", "/left/policy");
+        let topics: Vec<_> = settings.cameras.iter().map(|camera| camera.topic.as_str()).collect();
+        assert_eq!(topics, ["/left/policy/ego", "/wrist/image"]);
+        assert_eq!(settings.states[0].topic, "/left/joint_states");
+        settings.states[0].topic = "joint_states".to_owned();
+        settings.resolve_topics("/", "/policy");
+        assert_eq!(settings.states[0].topic, "/joint_states");
     }
 
     #[test]

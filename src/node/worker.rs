@@ -1,112 +1,293 @@
-//! The thread that owns the policy. Everything else goes on while it predicts.
+//! The thread that owns the policy; nothing that receives messages ever waits for it.
+//!
+//! There is no queue: a prediction begins when none is running, or not at all, so that no chunk is made from an old
+//! observation.
 
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tracing::warn;
+use crate::contract::{ActionChunk, CancelToken, Observation, PredictOptions};
 
-use super::publish::Publishers;
-use super::runtime::{Shared, Throttle};
-use crate::backend::BackendError;
-use crate::contract::{CancelToken, Noise, PredictOptions};
-use crate::history::Sighting;
-use crate::policy::{Policy, PolicyError};
+/// What the thread needs of a policy.
+pub trait Predict {
+    type Error: std::error::Error;
 
-/// Failing predictions are warned about this often.
-const WARNING_PERIOD: Duration = Duration::from_secs(2);
-/// How often a thread that is to end is looked at.
-const POLL: Duration = Duration::from_millis(5);
-
-/// One prediction to make.
-pub struct Job {
-    pub sighting: Sighting,
-    pub seed: u64,
-    /// When the observation was put together, node clock.
-    pub begin_ns: i64,
+    /// See [`Policy::predict`](crate::policy::Policy::predict).
+    ///
+    /// # Errors
+    /// There is no chunk.
+    fn predict(
+        &mut self,
+        observation: &Observation,
+        options: &PredictOptions,
+    ) -> Result<ActionChunk, Self::Error>;
 }
 
-/// A handle on the thread.
-pub struct Worker {
-    jobs: SyncSender<Job>,
-    busy: Arc<AtomicBool>,
-    cancel: CancelToken,
+impl Predict for crate::policy::Policy {
+    type Error = crate::policy::PolicyError;
+
+    fn predict(
+        &mut self,
+        observation: &Observation,
+        options: &PredictOptions,
+    ) -> Result<ActionChunk, Self::Error> {
+        self.predict(observation, options)
+    }
+}
+
+/// One prediction to be made; `ticket` comes back with its outcome.
+struct Job<T> {
+    observation: Observation,
+    options: PredictOptions,
+    ticket: T,
+}
+
+/// Why there is no chunk.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure<E: std::error::Error> {
+    #[error(transparent)]
+    Policy(E),
+    #[error("the prediction was cancelled")]
+    Cancelled,
+    #[error("the backend panicked: {0}")]
+    Panic(String),
+}
+
+/// Why a prediction cannot begin now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Occupied {
+    #[error("a prediction is running")]
+    Predicting,
+    #[error("the policy has ended")]
+    Ended,
+}
+
+/// Handle of the thread.
+pub struct Worker<T> {
+    shared: Arc<Shared>,
+    jobs: SyncSender<Job<T>>,
     thread: JoinHandle<()>,
 }
 
-impl Worker {
-    /// Starts the thread.
+#[derive(Default)]
+struct Shared {
+    busy: AtomicBool,
+    stopping: AtomicBool,
+    /// Of the running prediction.
+    cancel: Mutex<CancelToken>,
+}
+
+impl Shared {
+    fn cancel_token(&self) -> CancelToken {
+        self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl<T: Send + 'static> Worker<T> {
+    /// Starts the thread. It calls `done` on every outcome; when the policy has panicked, it calls `ended` with the
+    /// reason and is over.
     ///
     /// # Errors
     /// The system gives no thread.
-    pub fn start(
-        policy: Policy,
-        shared: Arc<Shared>,
-        publishers: Publishers,
+    pub fn spawn<P: Predict + Send + 'static>(
+        policy: P,
+        done: impl FnMut(T, Result<ActionChunk, Failure<P::Error>>) + Send + 'static,
+        ended: impl FnOnce(String) + Send + 'static,
     ) -> std::io::Result<Self> {
-        let (jobs, receiver) = sync_channel(1);
-        let busy = Arc::new(AtomicBool::new(false));
-        let cancel = CancelToken::default();
-        let task = Task { policy, shared, publishers, busy: busy.clone(), cancel: cancel.clone() };
+        let shared = Arc::new(Shared::default());
+        let (jobs, queue) = sync_channel(1);
+        let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("inference".to_owned())
-            .spawn(|| task.run(receiver))?;
-        Ok(Self { jobs, busy, cancel, thread })
+            .spawn(move || work(policy, done, ended, queue, &of_thread))?;
+        Ok(Self { shared, jobs, thread })
     }
 
     /// Whether a prediction is running.
     pub fn is_busy(&self) -> bool {
-        self.busy.load(Ordering::Acquire)
+        self.shared.busy.load(Ordering::Acquire)
     }
 
-    /// Hands over a job; `false` if the thread is busy or has ended.
-    pub fn submit(&self, job: Job) -> bool {
-        if self.busy.swap(true, Ordering::AcqRel) {
-            return false;
+    /// Begins a prediction; never waits.
+    ///
+    /// # Errors
+    /// It cannot begin now.
+    pub fn begin(
+        &self,
+        observation: Observation,
+        options: PredictOptions,
+        ticket: T,
+    ) -> Result<(), Occupied> {
+        if self.shared.busy.swap(true, Ordering::AcqRel) {
+            return Err(Occupied::Predicting);
         }
-        self.jobs.try_send(job).is_ok()
+        *self.shared.cancel.lock().unwrap_or_else(PoisonError::into_inner) = options.cancel.clone();
+        self.jobs.try_send(Job { observation, options, ticket }).map_err(|_| Occupied::Ended)
     }
 
-    /// Cancels what runs and waits for the thread, at most this long.
-    pub fn stop(self, limit: Duration) -> bool {
-        let Self { jobs, cancel, thread, .. } = self;
-        cancel.cancel();
+    /// Cancels the running prediction and ends the thread. Returns false if it has not ended after `patience`; then it
+    /// is left to itself.
+    pub fn stop(self, patience: Duration) -> bool {
+        let Self { shared, jobs, thread } = self;
+        shared.stopping.store(true, Ordering::Release);
+        shared.cancel_token().cancel();
         drop(jobs);
         let start = Instant::now();
-        while !thread.is_finished() && start.elapsed() < limit {
-            std::thread::sleep(POLL);
+        while !thread.is_finished() {
+            if start.elapsed() > patience {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
         }
-        thread.is_finished()
+        thread.join().is_ok()
     }
 }
 
-struct Task {
-    policy: Policy,
-    shared: Arc<Shared>,
-    publishers: Publishers,
-    busy: Arc<AtomicBool>,
-    cancel: CancelToken,
+fn work<T, P: Predict>(
+    mut policy: P,
+    mut done: impl FnMut(T, Result<ActionChunk, Failure<P::Error>>),
+    ended: impl FnOnce(String),
+    queue: Receiver<Job<T>>,
+    shared: &Shared,
+) {
+    while let Ok(Job { observation, options, ticket }) = queue.recv() {
+        if shared.stopping.load(Ordering::Acquire) {
+            return done(ticket, Err(Failure::Cancelled));
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(|| policy.predict(&observation, &options)));
+        let panicked = outcome.as_ref().err().map(|panic| panic_text(&**panic));
+        let outcome = match outcome {
+            _ if options.cancel.is_cancelled() => Err(Failure::Cancelled),
+            Ok(outcome) => outcome.map_err(Failure::Policy),
+            Err(_) => Err(Failure::Panic(panicked.clone().unwrap_or_default())),
+        };
+        done(ticket, outcome);
+        if let Some(text) = panicked {
+            // What the policy holds after a panic is not known.
+            return ended(format!("the backend panicked: {text}"));
+        }
+        shared.busy.store(false, Ordering::Release);
+    }
 }
 
-impl Task {
-    fn run(mut self, jobs: Receiver<Job>) {
-        let mut warnings = Throttle::new(WARNING_PERIOD);
-        while let Ok(job) = jobs.recv() {
-            let options =
-                PredictOptions { noise: Some(Noise::Seed(job.seed)), cancel: self.cancel.clone() };
-            match self.policy.predict(&job.sighting.observation, &options) {
-                Ok(chunk) => self.publishers.publish(&self.shared, &job, &chunk),
-                Err(PolicyError::Backend(BackendError::Cancelled { .. })) => {}
-                Err(error) => {
-                    self.shared.counters.failed_predictions.fetch_add(1, Ordering::Relaxed);
-                    if warnings.pass().is_some() {
-                        warn!("no chunk: {error}");
-                    }
-                }
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{StageTimings, Version};
+    use std::sync::mpsc;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0}")]
+    struct FakeError(&'static str);
+
+    /// Answers after `steps` of 1 ms; looks at the cancel token at each.
+    struct Fake {
+        steps: u32,
+    }
+
+    impl Predict for Fake {
+        type Error = FakeError;
+
+        fn predict(
+            &mut self,
+            observation: &Observation,
+            options: &PredictOptions,
+        ) -> Result<ActionChunk, FakeError> {
+            match observation.instruction.as_str() {
+                "fail" => return Err(FakeError("refused")),
+                "panic" => panic!("out of bounds"),
+                _ => {}
             }
-            self.busy.store(false, Ordering::Release);
+            for _ in 0..self.steps {
+                if options.cancel.is_cancelled() {
+                    return Err(FakeError("cancelled inside"));
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok(ActionChunk {
+                version: Version::N16,
+                embodiment: String::new(),
+                instruction: observation.instruction.clone(),
+                seed: None,
+                stamp_ns: observation.stamp_ns,
+                horizon: 0,
+                groups: vec![],
+                normalized: vec![],
+                timings: StageTimings::default(),
+            })
         }
+    }
+
+    fn observation(instruction: &str) -> Observation {
+        Observation { instruction: instruction.to_owned(), ..Default::default() }
+    }
+
+    type Outcomes = mpsc::Receiver<(u32, Result<String, String>)>;
+
+    fn spawn(steps: u32) -> (Worker<u32>, Outcomes, mpsc::Receiver<String>) {
+        let (outcome, outcomes) = mpsc::channel();
+        let (end, ends) = mpsc::channel();
+        let done = move |ticket, result: Result<ActionChunk, Failure<FakeError>>| {
+            let result =
+                result.map(|chunk| chunk.instruction).map_err(|failure| failure.to_string());
+            let _ = outcome.send((ticket, result));
+        };
+        let worker = Worker::spawn(Fake { steps }, done, move |text| drop(end.send(text)))
+            .expect("a thread");
+        (worker, outcomes, ends)
+    }
+
+    fn wait_until_idle(worker: &Worker<u32>) {
+        let start = Instant::now();
+        while worker.is_busy() {
+            assert!(start.elapsed() < Duration::from_secs(20), "still busy");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn begin(worker: &Worker<u32>, instruction: &str, ticket: u32) -> Result<(), Occupied> {
+        worker.begin(observation(instruction), PredictOptions::default(), ticket)
+    }
+
+    #[test]
+    fn one_prediction_at_a_time_and_no_queue() {
+        let (worker, outcomes, _ends) = spawn(100);
+        assert_eq!(begin(&worker, "first", 1), Ok(()));
+        assert_eq!(begin(&worker, "second", 2), Err(Occupied::Predicting));
+        assert_eq!(outcomes.recv(), Ok((1, Ok("first".to_owned()))));
+        wait_until_idle(&worker);
+        assert_eq!(begin(&worker, "fail", 3), Ok(()));
+        assert_eq!(outcomes.recv(), Ok((3, Err("refused".to_owned()))));
+        wait_until_idle(&worker);
+        assert!(worker.stop(Duration::from_secs(20)));
+        assert!(outcomes.recv().is_err());
+    }
+
+    #[test]
+    fn stop_cancels_the_running_prediction() {
+        let (worker, outcomes, _ends) = spawn(1_000_000);
+        assert_eq!(begin(&worker, "long", 1), Ok(()));
+        assert!(worker.stop(Duration::from_secs(20)));
+        assert_eq!(outcomes.recv(), Ok((1, Err("the prediction was cancelled".to_owned()))));
+    }
+
+    #[test]
+    fn a_panic_ends_the_policy_and_nothing_else() {
+        let (worker, outcomes, ends) = spawn(0);
+        assert_eq!(begin(&worker, "panic", 1), Ok(()));
+        assert_eq!(outcomes.recv(), Ok((1, Err("the backend panicked: out of bounds".to_owned()))));
+        assert_eq!(ends.recv().as_deref(), Ok("the backend panicked: out of bounds"));
+        assert!(begin(&worker, "next", 2).is_err());
+        assert!(worker.stop(Duration::from_secs(20)));
     }
 }

@@ -2,7 +2,7 @@
 
     with domain() as domain_id, NodeProcess({'snapshot': ...}, domain_id=domain_id) as node, Peer(domain_id) as peer:
         node.wait_for_log('waiting for')
-        chunks = peer.collect(ActionChunk, '/gr00t_blackhole/action_chunk', LATCHED)
+        chunks = peer.collect(ActionChunk, '/policy/action_chunk', LATCHED)
         peer.wait_for(lambda: chunks, 10, 'the first chunk')
         report = node.stop()
         assert report.code == 0 and report.seconds < 2

@@ -1,5 +1,6 @@
 """The node with real ROS 2 peers in another process: what it publishes, what it waits for, what it survives."""
 
+import json
 import signal
 import subprocess
 import time
@@ -65,7 +66,20 @@ class NodeTest(unittest.TestCase):
         """A node and a peer in a domain of their own; both end with the test."""
         number = self.enter(domain())
         node = self.enter(NodeProcess(parameters(self.snapshot, **changes), domain_id=number, arguments=arguments))
-        return node, self.enter(Peer(number))
+        return node, self.enter(Peer(number, f'peer_{number}'))
+
+    def line(self, node, peer, pattern):
+        """A line of the node's log that matches, later than the last one found; messages go on meanwhile."""
+
+        def found():
+            try:
+                return node.wait_for_log(pattern, 0).string
+            except AssertionError:
+                if node.running():
+                    return None
+                raise
+
+        return peer.wait_for(found, PATIENCE, f'a line of the log that matches {pattern!r}')
 
     def chunk_after(self, peer, chunks, stamp=None, what='a chunk', accept=lambda chunk: True):
         """The first chunk whose inputs all are later than `stamp` (default: now)."""
@@ -124,8 +138,9 @@ class ChunkTest(NodeTest):
         for group in chunk.groups:
             self.assertEqual(group.representation, ActionGroup.JOINT_POSITION)
             self.assertEqual(list(group.joint_names), GROUPS[group.name])
+        # The queue of a latched topic holds one chunk, so some are missed while the offline command runs.
         numbers = [chunk.sequence for chunk in chunks]
-        self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
+        self.assertEqual(numbers, sorted(set(numbers)))
 
     def test_compressed_frames(self):
         camera = {CAMERA: {'topic': '/cam/compressed', 'transport': 'compressed'}}
@@ -140,22 +155,22 @@ class ChunkTest(NodeTest):
         rgb = picture(320, 240, 9)
         robot.show(rgb, compressed_message(rgb, 'rgb8; png compressed rgb8'))
         self.assert_offline(robot, self.chunk_after(peer, chunks))
-        node.wait_for_log('red and blue were swapped before compression')
+        self.line(node, peer, 'red and blue were swapped before compression')
 
     def test_a_late_joiner_gets_the_latched_chunk(self):
-        node, peer = self.start()
+        node, peer = self.start(camera_max_age_ms=500)
         chunks = peer.collect(ActionChunk, CHUNK, LATCHED)
         robot = Robot(peer)
         self.chunk_after(peer, chunks)
-        # The last joint state is still fresh, the frame is not.
         robot.frame = robot.joints = None
-        node.wait_for_log('waiting for', PATIENCE)
-        peer.spin(1.0)
+        # Until the frame is stale and the last prediction over.
+        peer.spin(2.0)
         with Peer(peer.domain_id, 'late') as late:
             latched = late.collect(ActionChunk, CHUNK, LATCHED)
             late.wait_for(lambda: latched, PATIENCE, 'the latched chunk')
             late.spin(0.5)
-            self.assertEqual(latched, chunks[-1:])
+            self.assertEqual([chunk.sequence for chunk in latched], [chunks[-1].sequence])
+            self.assertTrue(latched[0] == chunks[-1], 'another chunk than the one that was published')
 
     def test_case_23_a_chunk_depends_on_observation_and_seed_alone(self):
         node, peer = self.start()
@@ -170,6 +185,16 @@ class ChunkTest(NodeTest):
         for group in GROUPS:
             self.assertEqual(values(first)[group].tobytes(), values(again)[group].tobytes())
             self.assertNotEqual(values(first)[group].tobytes(), values(other)[group].tobytes())
+
+    def test_frames_arrive_while_a_chunk_is_computed(self):
+        self.snapshot = synthetic_snapshot('mid')
+        node, peer = self.start(rate_hz=100.0)
+        chunks = peer.collect(ActionChunk, CHUNK, LATCHED)
+        Robot(peer)
+        peer.wait_for(lambda: len(chunks) >= 3, 2 * PATIENCE, 'three chunks')
+        for chunk in chunks[1:]:
+            [age] = [age.age for age in chunk.ages if age.input == CAMERA]
+            self.assertLess(age, 0.5 * sum(timing.seconds for timing in chunk.timings))
 
     def assert_set(self, peer, name, value):
         message = ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=value)
@@ -209,7 +234,7 @@ class TrajectoryTest(NodeTest):
         robot.now = lambda: peer.node.get_clock().now().nanoseconds - 100_000_000
         chunk = self.chunk_after(peer, chunks)
         self.assertEqual(chunk.dt, 0.001)
-        node.wait_for_log('no trajectory', PATIENCE)
+        self.line(node, peer, 'no trajectory')
         self.assertEqual(trajectories, [])
 
     def test_it_can_be_switched_off(self):
@@ -234,7 +259,7 @@ class RefusalTest(NodeTest):
         chunks = peer.collect(ActionChunk, CHUNK, LATCHED)
         robot = Robot(peer)
         robot.hold(pose(1), leave_out=['left_wrist_roll_joint'])
-        line = node.wait_for_log('left_wrist_roll_joint', PATIENCE).string
+        line = self.line(node, peer, 'left_wrist_roll_joint')
         self.assertIn('left_arm', line)
         self.assert_silent(peer, chunks)
         self.assertEqual(chunks, [])
@@ -243,7 +268,7 @@ class RefusalTest(NodeTest):
 
         # Missing later: predictions go on until the last whole sample is stale, and no longer.
         robot.hold(pose(2), leave_out=['waist_roll_joint'])
-        node.wait_for_log('waist_roll_joint', PATIENCE)
+        self.line(node, peer, 'waist_roll_joint')
         peer.spin(1.5)
         self.assert_silent(peer, chunks)
         self.assertTrue(all(robot.seen(chunk)[1] is not robot.joints[0] for chunk in chunks))
@@ -253,7 +278,7 @@ class RefusalTest(NodeTest):
         chunks = peer.collect(ActionChunk, CHUNK, LATCHED)
         robot = Robot(peer)
         robot.hold({f'robot1/{name}': value for name, value in pose(1).items()})
-        line = node.wait_for_log('did you mean', PATIENCE).string
+        line = self.line(node, peer, 'did you mean')
         self.assertIn("'robot1/left_shoulder_pitch_joint'", line)
         self.assert_silent(peer, chunks)
         self.assertEqual(chunks, [])
@@ -264,9 +289,9 @@ class RefusalTest(NodeTest):
         robot = Robot(peer)
         self.chunk_after(peer, chunks)
         robot.frame = None
-        match = node.wait_for_log(r"waiting for.*camera '(\w+)' \(topic (\S+)\)", PATIENCE)
-        self.assertEqual(match.groups(), (CAMERA, CAMERA_TOPIC))
-        self.assertIn('limit 0.400 s', match.string)
+        line = self.line(node, peer, 'waiting for.*limit 0.400 s')
+        self.assertIn(f"camera '{CAMERA}' (topic {CAMERA_TOPIC})", line)
+        self.assertNotIn('waist', line)
         self.assert_silent(peer, chunks)
         for chunk in chunks:
             [age] = [age.age for age in chunk.ages if age.input == CAMERA]
@@ -294,7 +319,7 @@ class RefusalTest(NodeTest):
             for place in range(4, min(len(message) - 4, 120), 4):
                 publisher.publish(message[:place] + b'\xff\xff\xff\xff' + message[place + 4 :])
             peer.spin(0.2)
-        node.wait_for_log('are not a sensor_msgs/msg/', PATIENCE)
+        self.line(node, peer, 'are not a sensor_msgs/msg/')
         self.assertTrue(node.running())
         self.assert_offline(robot, self.chunk_after(peer, chunks))
         self.assertLess(node.resident_bytes(), 1_000_000_000)
@@ -315,7 +340,7 @@ class RefusalTest(NodeTest):
             for field, value in change.items():
                 setattr(message, field, value)
             robot.show(rgb, message)
-            line = node.wait_for_log(expected, PATIENCE).string
+            line = self.line(node, peer, expected)
             self.assertIn(CAMERA_TOPIC, line)
         self.assert_silent(peer, chunks)
         robot.show(rgb)
@@ -327,7 +352,7 @@ class RefusalTest(NodeTest):
         robot = Robot(peer)
         for stamp in [0, 5_000_000_000]:
             robot.now = lambda stamp=stamp: stamp
-            line = node.wait_for_log('set `timeline` to receive', PATIENCE).string
+            line = self.line(node, peer, 'set `timeline` to receive')
             self.assertRegex(line, f'{CAMERA_TOPIC}|{JOINT_TOPIC}')
         self.assert_silent(peer, chunks)
         self.assertEqual(chunks, [])
@@ -345,7 +370,7 @@ class RefusalTest(NodeTest):
 
     def test_case_76_everything_comes_late(self):
         node, peer = self.start(instruction='')
-        line = node.wait_for_log('waiting for', PATIENCE).string
+        line = self.line(node, peer, 'waiting for')
         for part in ['instruction', CAMERA, CAMERA_TOPIC, 'no frame yet', 'no sample yet', JOINT_TOPIC]:
             self.assertIn(part, line)
         chunks = peer.collect(ActionChunk, CHUNK, LATCHED)
@@ -378,7 +403,7 @@ class ClockTest(NodeTest):
         robot.frame = None
         start = 100_000_000_000
         began = time.monotonic_ns()
-        node.wait_for_log('clock jumped', PATIENCE)
+        self.line(node, peer, 'clock jumped')
         peer.spin(0.5)
         count = len(chunks)
         peer.spin(0.5)
@@ -403,8 +428,7 @@ class EndTest(NodeTest):
             self.assert_clean(node, number)
 
     def test_signals_while_it_predicts(self):
-        type(self).snapshot = synthetic_snapshot('mid')
-        self.addCleanup(setattr, type(self), 'snapshot', synthetic_snapshot('tiny'))
+        self.snapshot = synthetic_snapshot('mid')
         for number in [signal.SIGINT, signal.SIGTERM]:
             node, peer = self.start(rate_hz=50.0)
             chunks = peer.collect(ActionChunk, CHUNK, LATCHED)
@@ -414,8 +438,7 @@ class EndTest(NodeTest):
             self.assert_clean(node, number)
 
     def test_a_signal_while_it_loads(self):
-        type(self).snapshot = synthetic_snapshot('mid')
-        self.addCleanup(setattr, type(self), 'snapshot', synthetic_snapshot('tiny'))
+        self.snapshot = synthetic_snapshot('mid')
         for delay in [0.05, 0.1, 0.2, 0.4]:
             node, _ = self.start()
             time.sleep(delay)
@@ -438,19 +461,21 @@ class ParameterTest(NodeTest):
 
     def test_what_is_wrong_is_said_at_start(self):
         camera = {'ego_veiw_bg_crop_pad_res256_freq20': {'topic': '/cam'}}
-        for changes, expected in [
-            ({'rate_Hz': 3.0}, "'rate_Hz' does not exist; did you mean 'rate_hz'?"),
-            ({'camera': camera}, f"did you mean 'camera.{CAMERA}.topic'?"),
-            ({'rate_hz': -1.0}, "'rate_hz' is 0.0 to 200.0, not -1.0"),
-            ({'seed': 'seven'}, "'seed' is of type integer"),
-            ({'timeline': 'now'}, "one of 'stamp', 'receive'"),
-            ({'state': {'waist': {'joints': ['waist_yaw_joint']}}}, "'waist' of 'gr1' needs 3 joint names"),
-            ({'embodiment': 'gr2'}, 'gr1'),
-            ({'version': 'n17'}, 'n17'),
+        for code, changes, expected in [
+            (2, {'rate_Hz': 3.0}, "'rate_Hz' does not exist; did you mean 'rate_hz'?"),
+            (2, {'camera': camera}, f"did you mean 'camera.{CAMERA}.topic'?"),
+            (2, {'rate_hz': -1.0}, "'rate_hz' is 0.0 to 200.0, not -1.0"),
+            (2, {'seed': 'seven'}, "'seed' is of type integer"),
+            (2, {'timeline': 'now'}, "one of 'stamp', 'receive'"),
+            (2, {'state': {'waist': {'joints': ['waist_yaw_joint']}}}, "'waist' of 'gr1' needs 3 joint names"),
+            (2, {'snapshot': ''}, 'snapshot'),
+            (1, {'embodiment': 'gr2'}, 'gr1'),
+            (1, {'snapshot': '/nowhere/at/all'}, '/nowhere/at/all'),
+            (1, {'version': 'n17'}, 'n17'),
         ]:
             with self.subTest(expected=expected):
-                code, log = self.refused(**changes)
-                self.assertNotEqual(code, 0)
+                status, log = self.refused(**changes)
+                self.assertEqual(status, code, log)
                 self.assertIn(expected, log)
 
     def test_bad_ros_arguments_are_refused_with_a_sentence(self):
@@ -535,7 +560,9 @@ class ParameterTest(NodeTest):
         answer = peer.call(GetContract, f'{NODE}/get_contract', GetContract.Request())
         self.assertTrue(answer.success, answer.message)
         contract = answer.contract
-        self.assertEqual((contract.version, contract.embodiment, contract.slot), ('n16', 'gr1', 2))
+        slots = json.loads((self.snapshot / 'embodiment_id.json').read_text())
+        self.assertEqual((contract.version, contract.embodiment), ('n16', 'gr1'))
+        self.assertEqual(contract.slot, slots['gr1'])
         self.assertIn('gr1', contract.embodiments)
         self.assertEqual((contract.instruction, contract.seed), ('wave', 42))
         self.assertEqual([(c.key, c.topic) for c in contract.cameras], [(CAMERA, CAMERA_TOPIC)])

@@ -31,7 +31,7 @@ GROUPS = {name: group['joints'] for name, group in GR1['state'].items()}
 JOINTS = [joint for joints in GROUPS.values() for joint in joints]
 
 
-def parameters(snapshot, **changes):
+def parameters(snapshot, /, **changes):
     """Parameters of a node that serves the robot with raw frames; `changes` are added on top."""
     made = json.loads(json.dumps(GR1))
     made['camera'][CAMERA] = {'topic': CAMERA_TOPIC, 'transport': 'raw'}
@@ -192,7 +192,7 @@ def offline_chunk(snapshot, rgb, positions, seed, instruction=INSTRUCTION):
         path.write_text(json.dumps(observation))
         argv = [node_binary(), 'predict', '--snapshot', snapshot, '--observation', path, '--embodiment', 'gr1']
         answer = json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
-    return {name: np.asarray(rows, np.float32) for name, rows in answer['actions'].items()}
+    return {name: np.asarray(answer['actions'][name], np.float32) for name in answer['action_keys']}
 
 
 def values(chunk):

@@ -65,7 +65,10 @@ fn is_blank(text: &str) -> bool {
 }
 
 /// Checks the length of an instruction, and that it holds more than white space.
-fn check_instruction(instruction: &str) -> Result<(), PromptError> {
+///
+/// # Errors
+/// It is empty or too long.
+pub fn check_instruction(instruction: &str) -> Result<(), PromptError> {
     if is_blank(instruction) {
         return Err(PromptError::Empty);
     }
