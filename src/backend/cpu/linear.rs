@@ -354,7 +354,7 @@ mod tests {
 
         /// Rounding of a sum of `inputs` products of numbers below one.
         fn tolerance(&self) -> f64 {
-            2e-7 * (self.inputs as f64).sqrt().max(4.0)
+            1e-6 * (self.inputs as f64).sqrt()
         }
     }
 

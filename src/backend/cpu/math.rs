@@ -47,14 +47,14 @@ fn power_of_two(exponent: i32) -> f32 {
 pub fn erf(x: f32) -> f32 {
     let t = x.abs();
     let square = t * t;
-    // erf(t) / t on t < SMALL
+    // erf(t) / t - 1 on t < SMALL
     let s = 8.382_391e-5;
     let s = s * square - 8.145_597_5e-4;
     let s = s * square + 5.201_286e-3;
     let s = s * square - 0.026_859_5;
     let s = s * square + 0.112_836_97;
     let s = s * square - 0.376_126_35;
-    let s = s * square + 1.128_379_2;
+    let s = s * square + 0.128_379_17;
     // -ln(1 - erf(t)) on SMALL <= t <= 4
     const SMALL: f32 = 0.92;
     let u = if t > 4.0 { 4.0 } else { t };
@@ -65,7 +65,7 @@ pub fn erf(x: f32) -> f32 {
     let l = l * u + 0.637_182_24;
     let l = l * u + 1.127_675_7;
     let l = l * u + 1.956_749_3e-4;
-    let value = if t < SMALL { s * t } else { 1.0 - exp(-l) };
+    let value = if t < SMALL { s * t + t } else { 1.0 - exp(-l) };
     value.copysign(x)
 }
 
