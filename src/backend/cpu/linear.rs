@@ -172,16 +172,49 @@ impl<'a> Chunk<'a> {
 
 const CACHE_LINE_PAIRS: usize = 16;
 
+/// Calls up the cache line of a value.
 #[inline(always)]
-fn prefetch(pair: &u32) {
+fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch has no effect that the program can observe.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(pair).cast());
+        _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(value).cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = pair;
+    let _ = value;
+}
+
+/// Inputs and columns that are transposed at a time: whole cache lines of the result, and no more of them than the
+/// cache holds at any distance.
+const TRANSPOSED_INPUTS: usize = 2 * CACHE_LINE_PAIRS;
+const TRANSPOSED_COLUMNS: usize = 8;
+
+/// Writes some columns of a weight stored `[in, out]` as rows of `stride` pairs, which are zero before.
+fn transpose(weight: WeightBlock<'_>, columns: Range<usize>, stride: usize, pairs: &mut [u32]) {
+    let inputs = weight.inputs();
+    for first_input in (0..inputs).step_by(TRANSPOSED_INPUTS) {
+        let last_input = inputs.min(first_input + TRANSPOSED_INPUTS);
+        // The rows lie too far apart for the processor to see them coming.
+        for input in last_input..inputs.min(last_input + TRANSPOSED_INPUTS) {
+            for value in weight.row(input)[columns.clone()].iter().step_by(2 * CACHE_LINE_PAIRS) {
+                prefetch(value);
+            }
+        }
+        for first in columns.clone().step_by(TRANSPOSED_COLUMNS) {
+            let last = columns.end.min(first + TRANSPOSED_COLUMNS);
+            let target = &mut pairs[(first - columns.start) * stride..];
+            for input in (first_input..last_input).step_by(2) {
+                let even = &weight.row(input)[first..last];
+                // The padding's partner of the last input is anything finite: there are zeros on the other side.
+                let odd = &weight.row(inputs.min(input + 2) - 1)[first..last];
+                for (column, (even, odd)) in even.iter().zip(odd).enumerate() {
+                    let pair = u32::from(even.to_bits()) | u32::from(odd.to_bits()) << 16;
+                    target[column * stride + input / 2] = pair;
+                }
+            }
+        }
+    }
 }
 
 impl ColumnBlock<'_> {
@@ -201,21 +234,14 @@ impl ColumnBlock<'_> {
         }
         scratch.clear();
         scratch.resize(columns.len() * stride, 0);
-        let values: &mut [bf16] = bytemuck::cast_slice_mut(scratch);
         match self.weight.orientation() {
             Orientation::OutIn => {
+                let values: &mut [bf16] = bytemuck::cast_slice_mut(scratch);
                 for (target, column) in values.chunks_exact_mut(padded).zip(columns) {
                     target[..k].copy_from_slice(self.weight.row(column));
                 }
             }
-            Orientation::InOut => {
-                for input in 0..k {
-                    let source = &self.weight.row(input)[columns.clone()];
-                    for (column, value) in source.iter().enumerate() {
-                        values[column * padded + input] = *value;
-                    }
-                }
-            }
+            Orientation::InOut => transpose(self.weight, columns, stride, scratch),
         }
         Panel { pairs: scratch, stride }
     }

@@ -1,4 +1,5 @@
 //! Functions of one f32, written so that loops over them become vector code: no branches, no tables, no calls.
+//! They are meant for code that is compiled for a processor with fused multiply-add; without one they are slow.
 
 use std::f32::consts::LOG2_E;
 
@@ -21,16 +22,16 @@ pub fn exp(x: f32) -> f32 {
     // Comparisons with NaN are false, so that it passes.
     let x = if x > EXP_MAX { EXP_MAX } else { x };
     let x = if x < EXP_MIN { EXP_MIN } else { x };
-    let shifted = x * LOG2_E + ROUND;
+    let shifted = x.mul_add(LOG2_E, ROUND);
     let n = shifted - ROUND;
-    let r = (x - n * LN_2_HIGH) - n * LN_2_LOW;
+    let r = n.mul_add(-LN_2_LOW, n.mul_add(-LN_2_HIGH, x));
     // (e^r - 1 - r) / r^2 on |r| <= ln(2) / 2
     let q = 0.001_381_459_9;
-    let q = q * r + 0.008_368_717;
-    let q = q * r + 0.041_668_39;
-    let q = q * r + 0.166_665_21;
-    let q = q * r + 0.499_999_94;
-    let power = (q * r * r + r) + 1.0;
+    let q = r.mul_add(q, 0.008_368_717);
+    let q = r.mul_add(q, 0.041_668_39);
+    let q = r.mul_add(q, 0.166_665_21);
+    let q = r.mul_add(q, 0.499_999_94);
+    let power = (r * r).mul_add(q, r) + 1.0;
     // 2^n in two steps: either factor is a normal number for every n that can occur.
     let exponent = shifted.to_bits().wrapping_sub(ROUND.to_bits()) as i32;
     let half = exponent >> 1;
@@ -49,23 +50,23 @@ pub fn erf(x: f32) -> f32 {
     let square = t * t;
     // erf(t) / t - 1 on t < SMALL
     let s = 8.382_391e-5;
-    let s = s * square - 8.145_597_5e-4;
-    let s = s * square + 5.201_286e-3;
-    let s = s * square - 0.026_859_5;
-    let s = s * square + 0.112_836_97;
-    let s = s * square - 0.376_126_35;
-    let s = s * square + 0.128_379_17;
+    let s = square.mul_add(s, -8.145_597_5e-4);
+    let s = square.mul_add(s, 5.201_286e-3);
+    let s = square.mul_add(s, -0.026_859_5);
+    let s = square.mul_add(s, 0.112_836_97);
+    let s = square.mul_add(s, -0.376_126_35);
+    let s = square.mul_add(s, 0.128_379_17);
     // -ln(1 - erf(t)) on SMALL <= t <= 4
     const SMALL: f32 = 0.92;
     let u = if t > 4.0 { 4.0 } else { t };
     let l = -1.959_373e-4;
-    let l = l * u + 3.043_218e-3;
-    let l = l * u - 0.022_226_922;
-    let l = l * u + 0.103_931_6;
-    let l = l * u + 0.637_182_24;
-    let l = l * u + 1.127_675_7;
-    let l = l * u + 1.956_749_3e-4;
-    let value = if t < SMALL { s * t + t } else { 1.0 - exp(-l) };
+    let l = u.mul_add(l, 3.043_218e-3);
+    let l = u.mul_add(l, -0.022_226_922);
+    let l = u.mul_add(l, 0.103_931_6);
+    let l = u.mul_add(l, 0.637_182_24);
+    let l = u.mul_add(l, 1.127_675_7);
+    let l = u.mul_add(l, 1.956_749_3e-4);
+    let value = if t < SMALL { t.mul_add(s, t) } else { 1.0 - exp(-l) };
     value.copysign(x)
 }
 
@@ -80,7 +81,7 @@ pub fn silu(x: f32) -> f32 {
 pub fn gelu_tanh(x: f32) -> f32 {
     // (1 + tanh u) / 2 = 1 / (1 + e^-2u)
     const TWICE_SQRT_2_OVER_PI: f32 = 1.595_769_1;
-    let twice_u = TWICE_SQRT_2_OVER_PI * (x + 0.044_715 * (x * x * x));
+    let twice_u = TWICE_SQRT_2_OVER_PI * (x * x * x).mul_add(0.044_715, x);
     x / (1.0 + exp(-twice_u))
 }
 
