@@ -34,6 +34,7 @@ pub struct PolicyOptions {
 pub struct Policy {
     version: Version,
     embodiment: Embodiment,
+    served: Vec<String>,
     action_shape: [usize; 2],
     encoder: Box<dyn Encode>,
     backend: Box<dyn Backend>,
@@ -88,6 +89,7 @@ impl Policy {
         Ok(Self {
             version: snapshot.version(),
             embodiment,
+            served: snapshot.served().map(|embodiment| embodiment.tag.clone()).collect(),
             action_shape: [head.action_rows, head.action_width],
             encoder,
             backend: Box::new(backend),
@@ -100,6 +102,11 @@ impl Policy {
 
     pub fn embodiment(&self) -> &Embodiment {
         &self.embodiment
+    }
+
+    /// Every tag that the checkpoint serves.
+    pub fn served(&self) -> &[String] {
+        &self.served
     }
 
     /// What computes the chunks, for logs.

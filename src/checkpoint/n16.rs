@@ -1,6 +1,100 @@
-//! Configuration of an N1.6 snapshot.
+//! The N1.6 network: its numbers, where they are read from, and the tensors that follow from them.
 
-use super::network::{HeadConfig, LlmConfig, VisionConfig};
+mod config;
+mod layout;
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+pub(super) use config::{BACKBONE, to_json};
+pub use layout::{TensorSpec, tensors};
+
+use super::json::{self, Fields};
+use super::network::{CrossAttention, HeadConfig, LlmConfig, VisionConfig};
+use super::processor::{Processor, Schema};
+use super::snapshot::CONFIG_FILE;
+use super::{Checkpoint, CheckpointError};
+
+/// Optional file that overrides the built-in geometry of the backbone.
+pub const BACKBONE_FILE: &str = "eagle_config.json";
+
+/// Channels of the sinusoid that the timestep embedder of the action head reads.
+pub const TIMESTEP_CHANNELS: usize = 256;
+
+/// Picture patches that space-to-depth joins into one token, along each side.
+pub const PATCHES_PER_TOKEN_SIDE: usize = 2;
+
+/// Slots of the tags that `embodiment_id.json` leaves out (spec section 2.5).
+pub(super) const BUILT_IN_SLOTS: [(&str, usize); 9] = [
+    ("robocasa_panda_omron", 13),
+    ("gr1", 20),
+    ("behavior_r1_pro", 24),
+    ("unitree_g1", 8),
+    ("libero_panda", 2),
+    ("oxe_google", 0),
+    ("oxe_widowx", 1),
+    ("oxe_droid", 16),
+    ("new_embodiment", 10),
+];
+
+/// What is particular to N1.6 in `processor_config.json`.
+pub(super) const PROCESSOR_SCHEMA: Schema = Schema {
+    class: "Gr00tN1d6Processor",
+    backbone_kind: "eagle",
+    backbone: config::BACKBONE,
+    edges: IMAGE_EDGES,
+};
+
+/// Tensors that may be stored besides the network's own: training's mask, and tables that are recomputed.
+const IGNORED_TENSORS: [&str; 3] = [".mask_token", ".inv_freq", ".position_ids"];
+
+/// Reads the network's configuration and checks every tensor that it needs against the stored ones.
+pub(super) fn open(
+    dir: &Path,
+    tensors: &Checkpoint,
+    processor: &Processor,
+) -> Result<Config, CheckpointError> {
+    let config_path = dir.join(CONFIG_FILE);
+    let config_object = json::read_object(&config_path)?;
+    let backbone_path = dir.join(BACKBONE_FILE);
+    let backbone_object = json::read_object_if_present(&backbone_path)?;
+    let fields = Fields::new(&config_path, &config_object);
+    let backbone = backbone_object.as_ref().map(|object| Fields::new(&backbone_path, object));
+
+    let side = image_side(processor.image.shortest_edge);
+    let config = config::read(&fields, backbone.as_ref(), &|name| tensors.shape(name), side)?;
+    let head = &config.head;
+    for (key, needed, found) in [
+        ("max_state_dim", head.state_width, processor.max_state_dim),
+        ("max_action_dim", head.action_width, processor.max_action_dim),
+    ] {
+        if needed != found {
+            let accepted = format!("{found}, as in {}", super::processor::PROCESSOR_FILE);
+            return Err(fields.refuse(key, accepted));
+        }
+    }
+    check_tensors(&config, tensors)?;
+    Ok(config)
+}
+
+/// Checks that every tensor that inference reads is there, and that there is none that it does not know: that would be
+/// another network.
+fn check_tensors(config: &Config, stored: &Checkpoint) -> Result<(), CheckpointError> {
+    let table: BTreeMap<String, TensorSpec> =
+        layout::tensors(config).into_iter().map(|spec| (spec.name.clone(), spec)).collect();
+    for spec in table.values().filter(|spec| spec.used) {
+        stored.expect(&spec.name, &spec.shape)?;
+    }
+    let ignored = |name: &str| IGNORED_TENSORS.iter().any(|suffix| name.ends_with(suffix));
+    match stored.names().find(|name| !table.contains_key(*name) && !ignored(name)) {
+        Some(name) => Err(CheckpointError::UnknownTensor {
+            dir: stored.dir().to_owned(),
+            tensor: name.to_owned(),
+        }),
+        None => Ok(()),
+    }
+}
 
 /// Everything about the N1.6 network that is a number (spec: `config.json` and the backbone's constants).
 #[derive(Clone, Debug, PartialEq)]
@@ -8,4 +102,58 @@ pub struct Config {
     pub vision: VisionConfig,
     pub llm: LlmConfig,
     pub head: HeadConfig,
+}
+
+/// Shortest picture edges that are served, in pixels. Within them the reference never rescales for its area limits.
+pub const IMAGE_EDGES: RangeInclusive<usize> = 56..=1792;
+
+/// Side of the square picture that the vision tower sees, in pixels, when the processor delivers `edge` pixels: the
+/// nearest multiple of a token's side, ties to the even multiple (spec section 4).
+pub fn image_side(edge: usize) -> usize {
+    let token = PATCHES_PER_TOKEN_SIDE * Config::released().vision.patch;
+    let tokens = (edge as f64 / token as f64).round_ties_even() as usize;
+    tokens.max(1) * token
+}
+
+impl Config {
+    /// The network of the released 3B checkpoint (spec sections 2.1 and 2.2).
+    pub fn released() -> Self {
+        Self {
+            vision: VisionConfig {
+                width: 1152,
+                layers: 27,
+                heads: 16,
+                mlp_width: 4304,
+                patch: 14,
+                image_side: 252,
+                position_side: 16,
+            },
+            llm: LlmConfig {
+                width: 2048,
+                layers: 16,
+                heads: 16,
+                kv_heads: 8,
+                head_dim: 128,
+                mlp_width: 6144,
+                vocabulary: 151_680,
+                rope_theta: 1_000_000.0,
+            },
+            head: HeadConfig {
+                dit_layers: 32,
+                dit_heads: 32,
+                dit_head_dim: 48,
+                dit_output: 1024,
+                hidden: 1024,
+                future_tokens: 0,
+                action_rows: 50,
+                state_width: 128,
+                action_width: 128,
+                slots: 32,
+                position_rows: 1024,
+                cross_attention: CrossAttention::Alternate { text_every: 2 },
+                steps: 4,
+                timestep_buckets: 1000,
+            },
+        }
+    }
 }

@@ -1,7 +1,12 @@
 //! From an observation to the numbers that a model reads.
 
 mod frames;
+pub mod image;
 pub mod n16;
+pub mod noise;
+pub mod prompt;
+pub mod state;
+pub mod tokenizer;
 
 use crate::contract::{Noise, Observation};
 use crate::program::Layout;

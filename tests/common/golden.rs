@@ -82,6 +82,11 @@ impl Case {
         ids.chunks_exact(8).map(|b| i64::from_le_bytes(b.try_into().unwrap()) as u32).collect()
     }
 
+    /// What the case's JSON says.
+    pub fn json(&self) -> &Value {
+        &self.json
+    }
+
     pub fn embodiment(&self) -> &str {
         self.json["embodiment"].as_str().unwrap()
     }

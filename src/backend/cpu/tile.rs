@@ -151,8 +151,7 @@ pub fn tile<S: Simd, const H: usize, const W: usize>(
         let mut odd = [simd.splat_f32s(0.0); W];
         for column in 0..W {
             let pairs = w[column][block];
-            even[column] =
-                simd.transmute_f32s_u32s(simd.wrapping_dyn_shl_u32s(pairs, half_width));
+            even[column] = simd.transmute_f32s_u32s(simd.wrapping_dyn_shl_u32s(pairs, half_width));
             odd[column] = simd.transmute_f32s_u32s(simd.and_u32s(pairs, odd_half));
         }
         for row in 0..H {
@@ -175,4 +174,35 @@ pub fn tile<S: Simd, const H: usize, const W: usize>(
         }
     }
     totals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pulp::{Arch, WithSimd};
+
+    struct Pack<'a> {
+        x: Mat<'a>,
+        scratch: &'a mut Vec<f32>,
+    }
+
+    impl WithSimd for Pack<'_> {
+        type Output = f32;
+
+        /// The sum of everything that is packed, padding included.
+        fn with_simd<S: Simd>(self, simd: S) -> f32 {
+            PackedRows::pack(simd, self.x, self.scratch).values.iter().sum()
+        }
+    }
+
+    #[test]
+    fn rows_of_any_width_are_packed_whole_and_nothing_old_is_left() {
+        let mut scratch = vec![1000.0; 1 << 14];
+        for cols in [1, 7, 15, 16, 17, 36, 72, 588, 1151, 1153, 2305] {
+            let values = vec![1.0; 3 * cols];
+            let x = Mat::new(&values, 3, cols, cols);
+            let sum = Arch::new().dispatch(Pack { x, scratch: &mut scratch });
+            assert_eq!(sum, 3.0 * cols as f32, "{cols} columns");
+        }
+    }
 }

@@ -1,0 +1,337 @@
+//! `config.json` and the optional `eagle_config.json` of an N1.6 snapshot (spec sections 2.1 and 2.2).
+
+use std::ops::RangeInclusive;
+
+use serde_json::{Value, json};
+
+use super::{Config, CrossAttention, HeadConfig, LlmConfig, VisionConfig};
+use crate::checkpoint::CheckpointError;
+use crate::checkpoint::json::Fields;
+use crate::contract::Version;
+
+/// The only backbone whose geometry is built in.
+pub(in crate::checkpoint) const BACKBONE: &str = "nvidia/Eagle-Block2A-2B-v2";
+
+/// Decoder layers that the released language model has before `select_layer` cuts it.
+const LLM_LAYERS_BEFORE_CUT: usize = 28;
+
+// Bounds of what a configuration may ask for, far above any released model: they keep a damaged file from asking for
+// terabytes.
+const WIDTHS: RangeInclusive<usize> = 1..=1 << 16;
+const LAYERS: RangeInclusive<usize> = 1..=512;
+const HEADS: RangeInclusive<usize> = 1..=1024;
+const VOCABULARY: RangeInclusive<usize> = 1..=1 << 22;
+const ROWS: RangeInclusive<usize> = 1..=1 << 14;
+const SLOTS: RangeInclusive<usize> = 1..=1 << 12;
+const STEPS: RangeInclusive<usize> = 1..=1000;
+const BUCKETS: RangeInclusive<usize> = 1..=1_000_000;
+
+/// Defaults of the reference code for keys that `config.json` leaves out. Some are not what the released file says.
+mod default {
+    pub const SELECT_LAYER: usize = 16;
+    pub const BACKBONE_WIDTH: usize = 2048;
+    pub const ACTION_HORIZON: usize = 16;
+    pub const STATE_AND_ACTION_WIDTH: usize = 29;
+    pub const HIDDEN: usize = 1024;
+    pub const DIT_WIDTH: usize = 1536;
+    pub const POSITION_ROWS: usize = 1024;
+    pub const ATTEND_TEXT_EVERY: usize = 2;
+    pub const STEPS: usize = 4;
+    pub const BUCKETS: usize = 1000;
+    pub const SLOTS: usize = 32;
+}
+
+/// Shapes of stored tensors by name, for sizes that no file states.
+pub(in crate::checkpoint) type ShapeOf<'a> = &'a dyn Fn(&str) -> Option<&'a [usize]>;
+
+/// Builds the network's configuration.
+///
+/// `eagle` is the extra file that overrides the built-in backbone; sizes that it leaves out are read off the stored
+/// tensors. `image_side` comes from the processor.
+///
+/// # Errors
+/// A value that is not served or does not fit another one, by file and key.
+pub(in crate::checkpoint) fn read(
+    config: &Fields<'_>,
+    eagle: Option<&Fields<'_>>,
+    shape_of: ShapeOf<'_>,
+    image_side: usize,
+) -> Result<Config, CheckpointError> {
+    config.exactly("model_type", json!(Version::N16.model_type()))?;
+    config.only("backbone_model_type", json!("eagle"))?;
+    if eagle.is_none() {
+        config.only("model_name", json!(BACKBONE))?;
+    }
+    for flag in ["use_vlln", "use_alternate_vl_dit", "add_pos_embed"] {
+        config.only(flag, json!(true))?;
+    }
+
+    let (vision, llm) = read_backbone(config, eagle, shape_of, image_side)?;
+    let head = read_head(config, &llm)?;
+    Ok(Config { vision, llm, head })
+}
+
+fn read_backbone(
+    config: &Fields<'_>,
+    eagle: Option<&Fields<'_>>,
+    shape_of: ShapeOf<'_>,
+    image_side: usize,
+) -> Result<(VisionConfig, LlmConfig), CheckpointError> {
+    let released = Config::released();
+    let mut vision = VisionConfig { image_side, ..released.vision };
+    let mut llm = released.llm;
+    let mut layers_before_cut = LLM_LAYERS_BEFORE_CUT;
+    if let Some(eagle) = eagle {
+        measure(&mut vision, &mut llm, shape_of);
+        override_vision(&mut vision, &eagle.object_or_empty("vision_config")?)?;
+        let text = eagle.object_or_empty("text_config")?;
+        layers_before_cut = text.size("num_hidden_layers", Some(layers_before_cut), LAYERS)?;
+        override_llm(&mut llm, &text)?;
+    }
+
+    llm.layers = config.size("select_layer", Some(default::SELECT_LAYER), LAYERS)?;
+    if llm.layers > layers_before_cut {
+        let accepted = format!("at most {layers_before_cut}, the layers of the language model");
+        return Err(config.refuse("select_layer", accepted));
+    }
+    let width = config.size("backbone_embedding_dim", Some(default::BACKBONE_WIDTH), WIDTHS)?;
+    if width != llm.width {
+        let accepted = format!("{}, the width of the language model", llm.width);
+        return Err(config.refuse("backbone_embedding_dim", accepted));
+    }
+    Ok((vision, llm))
+}
+
+/// Reads sizes off the tensors that are there; what cannot be seen keeps its value.
+fn measure(vision: &mut VisionConfig, llm: &mut LlmConfig, shape_of: ShapeOf<'_>) {
+    const TOWER: &str = "backbone.model.vision_model.vision_model";
+    const LANGUAGE: &str = "backbone.model.language_model.model";
+    let tower_layer = |layer: usize, name: &str| {
+        shape_of(&format!("{TOWER}.encoder.layers.{layer}.{name}.weight"))
+    };
+    let language_layer = |name: &str| shape_of(&format!("{LANGUAGE}.layers.0.{name}.weight"));
+
+    if let Some([width, _]) = shape_of(&format!("{TOWER}.embeddings.patch_embedding.weight")) {
+        vision.width = *width;
+    }
+    if let Some([mlp_width, _]) = tower_layer(0, "mlp.fc1") {
+        vision.mlp_width = *mlp_width;
+    }
+    let layers = LAYERS.take_while(|layer| tower_layer(layer - 1, "layer_norm1").is_some()).count();
+    if layers > 0 {
+        vision.layers = layers;
+    }
+
+    if let Some([vocabulary, width]) = shape_of(&format!("{LANGUAGE}.embed_tokens.weight")) {
+        (llm.vocabulary, llm.width) = (*vocabulary, *width);
+    }
+    if let Some([mlp_width, _]) = language_layer("mlp.gate_proj") {
+        llm.mlp_width = *mlp_width;
+    }
+    if let Some([head_dim]) = language_layer("self_attn.q_norm").filter(|shape| shape != &[0]) {
+        llm.head_dim = *head_dim;
+        if let Some([query, _]) = language_layer("self_attn.q_proj") {
+            llm.heads = query / head_dim;
+        }
+        if let Some([key, _]) = language_layer("self_attn.k_proj") {
+            llm.kv_heads = key / head_dim;
+        }
+    }
+}
+
+fn override_vision(vision: &mut VisionConfig, fields: &Fields<'_>) -> Result<(), CheckpointError> {
+    vision.width = fields.size("hidden_size", Some(vision.width), WIDTHS)?;
+    vision.mlp_width = fields.size("intermediate_size", Some(vision.mlp_width), WIDTHS)?;
+    vision.layers = fields.size("num_hidden_layers", Some(vision.layers), LAYERS)?;
+    vision.heads = fields.size("num_attention_heads", Some(vision.heads), HEADS)?;
+    if !vision.width.is_multiple_of(vision.heads) {
+        let accepted = format!("a divisor of the width {}", vision.width);
+        return Err(fields.refuse("num_attention_heads", accepted));
+    }
+    fields.only("patch_size", json!(vision.patch))?;
+    fields.only("num_patches", json!(vision.position_side * vision.position_side))?;
+    fields.only("num_channels", json!(3))?;
+    fields.only("layer_norm_eps", json!(1e-6))?;
+    fields.only("hidden_act", json!("gelu_pytorch_tanh"))?;
+    fields.only("use_rope", json!(false))
+}
+
+fn override_llm(llm: &mut LlmConfig, fields: &Fields<'_>) -> Result<(), CheckpointError> {
+    llm.width = fields.size("hidden_size", Some(llm.width), WIDTHS)?;
+    llm.mlp_width = fields.size("intermediate_size", Some(llm.mlp_width), WIDTHS)?;
+    llm.heads = fields.size("num_attention_heads", Some(llm.heads), HEADS)?;
+    llm.kv_heads = fields.size("num_key_value_heads", Some(llm.kv_heads), HEADS)?;
+    llm.head_dim = fields.size("head_dim", Some(llm.head_dim), WIDTHS)?;
+    llm.vocabulary = fields.size("vocab_size", Some(llm.vocabulary), VOCABULARY)?;
+    if let Some(theta) = fields.get("rope_theta") {
+        llm.rope_theta = theta
+            .as_f64()
+            .filter(|theta| theta.is_finite() && *theta > 1.0)
+            .ok_or_else(|| fields.refuse("rope_theta", "a number above 1"))?;
+    }
+    if !llm.heads.is_multiple_of(llm.kv_heads) {
+        let accepted = format!("a divisor of the {} attention heads", llm.heads);
+        return Err(fields.refuse("num_key_value_heads", accepted));
+    }
+    if !llm.head_dim.is_multiple_of(2) {
+        return Err(fields.refuse("head_dim", "an even number: positions rotate pairs"));
+    }
+    fields.only("rms_norm_eps", json!(1e-6))?;
+    fields.only("hidden_act", json!("silu"))?;
+    fields.only("rope_scaling", Value::Null)?;
+    fields.only("use_sliding_window", json!(false))?;
+    fields.only("attention_bias", json!(false))
+}
+
+fn read_head(config: &Fields<'_>, llm: &LlmConfig) -> Result<HeadConfig, CheckpointError> {
+    let widths = Some(default::STATE_AND_ACTION_WIDTH);
+    let released = Config::released().head;
+    let mut head = HeadConfig {
+        hidden: config.size("hidden_size", Some(default::HIDDEN), WIDTHS)?,
+        action_rows: config.size("action_horizon", Some(default::ACTION_HORIZON), ROWS)?,
+        state_width: config.size("max_state_dim", widths, WIDTHS)?,
+        action_width: config.size("max_action_dim", widths, WIDTHS)?,
+        slots: config.size("max_num_embodiments", Some(default::SLOTS), SLOTS)?,
+        position_rows: config.size("max_seq_len", Some(default::POSITION_ROWS), WIDTHS)?,
+        cross_attention: CrossAttention::Alternate {
+            text_every: config.size(
+                "attend_text_every_n_blocks",
+                Some(default::ATTEND_TEXT_EVERY),
+                LAYERS,
+            )?,
+        },
+        steps: config.size("num_inference_timesteps", Some(default::STEPS), STEPS)?,
+        timestep_buckets: config.size("num_timestep_buckets", Some(default::BUCKETS), BUCKETS)?,
+        ..released
+    };
+    if let Some(dit) = config.object("diffusion_model_cfg")? {
+        read_dit(&dit, &mut head, llm)?;
+    }
+
+    if head.action_rows > head.position_rows {
+        let accepted = format!("at most max_seq_len = {}", head.position_rows);
+        return Err(config.refuse("action_horizon", accepted));
+    }
+    let dit_width = config.size("input_embedding_dim", Some(default::DIT_WIDTH), WIDTHS)?;
+    if dit_width != head.dit_width() {
+        let accepted = format!(
+            "{} = num_attention_heads {} x attention_head_dim {} of diffusion_model_cfg",
+            head.dit_width(),
+            head.dit_heads,
+            head.dit_head_dim
+        );
+        return Err(config.refuse("input_embedding_dim", accepted));
+    }
+    if head.hidden != head.dit_output {
+        let accepted = format!("{}, diffusion_model_cfg.output_dim", head.dit_output);
+        return Err(config.refuse("hidden_size", accepted));
+    }
+    Ok(head)
+}
+
+/// Reads `diffusion_model_cfg`. A key that it leaves out does not take the value of the released file: the reference
+/// then falls back to other sizes, and to sinusoidal positions without self-attention. So what decides the network must
+/// be there.
+fn read_dit(
+    dit: &Fields<'_>,
+    head: &mut HeadConfig,
+    llm: &LlmConfig,
+) -> Result<(), CheckpointError> {
+    const INACTIVE: [&str; 6] = [
+        "dropout",
+        "final_dropout",
+        "compute_dtype",
+        "num_embeds_ada_norm",
+        "max_num_positional_embeddings",
+        "upcast_attention",
+    ];
+    head.dit_layers = dit.size("num_layers", None, LAYERS)?;
+    head.dit_heads = dit.size("num_attention_heads", None, HEADS)?;
+    head.dit_head_dim = dit.size("attention_head_dim", None, WIDTHS)?;
+    head.dit_output = dit.size("output_dim", None, WIDTHS)?;
+    dit.exactly("positional_embeddings", Value::Null)?;
+    dit.exactly("interleave_self_attention", json!(true))?;
+
+    let fixed = [
+        ("norm_type", json!("ada_norm")),
+        ("attention_bias", json!(true)),
+        ("activation_fn", json!("gelu-approximate")),
+        ("norm_elementwise_affine", json!(false)),
+        ("norm_eps", json!(1e-5)),
+        ("cross_attention_dim", json!(llm.width)),
+    ];
+    let sizes = ["num_layers", "num_attention_heads", "attention_head_dim", "output_dim"];
+    let switches = ["positional_embeddings", "interleave_self_attention"];
+    for key in dit.keys() {
+        if let Some((_, served)) = fixed.iter().find(|(name, _)| *name == key) {
+            dit.only(key, served.clone())?;
+        } else if ![&sizes[..], &switches, &INACTIVE].concat().contains(&key) {
+            return Err(dit.refuse(key, "no such key: what it does is not implemented"));
+        }
+    }
+    Ok(())
+}
+
+/// Period with which the cross blocks look at text; always given in N1.6, whose blocks look at text and pictures in turn.
+fn text_every(cross_attention: CrossAttention) -> Option<usize> {
+    match cross_attention {
+        CrossAttention::Alternate { text_every } => Some(text_every),
+        CrossAttention::All => None,
+    }
+}
+
+/// `config.json` and `eagle_config.json` of a network, as [`read`] reads them back.
+pub(in crate::checkpoint) fn to_json(config: &Config) -> (Value, Value) {
+    let Config { vision, llm, head } = config;
+    let network = json!({
+        "architectures": [Version::N16.model_type()],
+        "model_type": Version::N16.model_type(),
+        "model_name": BACKBONE,
+        "backbone_model_type": "eagle",
+        "torch_dtype": "bfloat16",
+        "select_layer": llm.layers,
+        "backbone_embedding_dim": llm.width,
+        "action_horizon": head.action_rows,
+        "max_state_dim": head.state_width,
+        "max_action_dim": head.action_width,
+        "hidden_size": head.hidden,
+        "input_embedding_dim": head.dit_width(),
+        "add_pos_embed": true,
+        "max_seq_len": head.position_rows,
+        "use_vlln": true,
+        "use_alternate_vl_dit": true,
+        "attend_text_every_n_blocks": text_every(head.cross_attention),
+        "diffusion_model_cfg": {
+            "num_layers": head.dit_layers,
+            "num_attention_heads": head.dit_heads,
+            "attention_head_dim": head.dit_head_dim,
+            "output_dim": head.dit_output,
+            "norm_type": "ada_norm",
+            "interleave_self_attention": true,
+            "positional_embeddings": null,
+            "final_dropout": true,
+            "dropout": 0.2,
+        },
+        "num_inference_timesteps": head.steps,
+        "num_timestep_buckets": head.timestep_buckets,
+        "max_num_embodiments": head.slots,
+        "state_dropout_prob": 0.0,
+    });
+    let backbone = json!({
+        "vision_config": {
+            "hidden_size": vision.width,
+            "intermediate_size": vision.mlp_width,
+            "num_hidden_layers": vision.layers,
+            "num_attention_heads": vision.heads,
+        },
+        "text_config": {
+            "hidden_size": llm.width,
+            "intermediate_size": llm.mlp_width,
+            "num_hidden_layers": LLM_LAYERS_BEFORE_CUT.max(llm.layers),
+            "num_attention_heads": llm.heads,
+            "num_key_value_heads": llm.kv_heads,
+            "head_dim": llm.head_dim,
+        },
+    });
+    (network, backbone)
+}

@@ -1,0 +1,154 @@
+//! A whole snapshot directory: version, tensors, configuration, processing and embodiments, all checked.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::embodiments::{EmbodimentProblem, Sources};
+use super::json::{self, Fields};
+use super::processor::{self, PROCESSOR_FILE, Processor};
+use super::slots::{self, SLOTS_FILE};
+use super::statistics::STATISTICS_FILE;
+use super::{Checkpoint, CheckpointError, hub, n16};
+use crate::contract::{Embodiment, Version};
+
+/// File with the network's numbers.
+pub const CONFIG_FILE: &str = "config.json";
+
+/// The network of a snapshot.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Network {
+    N16(n16::Config),
+}
+
+impl Network {
+    pub fn version(&self) -> Version {
+        match self {
+            Network::N16(_) => Version::N16,
+        }
+    }
+}
+
+/// Everything that a snapshot directory says, checked before any work.
+#[derive(Debug)]
+pub struct Snapshot {
+    dir: PathBuf,
+    tensors: Arc<Checkpoint>,
+    network: Network,
+    processor: Processor,
+    embodiments: BTreeMap<String, Result<Embodiment, EmbodimentProblem>>,
+}
+
+impl Snapshot {
+    /// Opens a snapshot directory, or the folder of a model in a hub cache. Tensors are mapped, not read.
+    ///
+    /// # Errors
+    /// Any file that is missing, damaged, or asks for something that is not served. An embodiment that cannot be served is
+    /// not an error here: [`Snapshot::embodiment`] says why.
+    pub fn open(dir: &Path) -> Result<Self, CheckpointError> {
+        if !dir.is_dir() {
+            return Err(CheckpointError::NotADirectory { dir: dir.to_owned() });
+        }
+        let dir = hub::resolve(dir)?;
+        match read_version(&dir)? {
+            Version::N16 => Self::open_n16(dir),
+            version => {
+                Err(CheckpointError::UnsupportedVersion { path: dir.join(CONFIG_FILE), version })
+            }
+        }
+    }
+
+    fn open_n16(dir: PathBuf) -> Result<Self, CheckpointError> {
+        let processor_path = dir.join(PROCESSOR_FILE);
+        let (processor, modalities) = processor::read(&processor_path, &n16::PROCESSOR_SCHEMA)?;
+        let statistics = json::read_object_with_non_finite(&dir.join(STATISTICS_FILE))?;
+        let slots = slots::read(&dir.join(SLOTS_FILE), &n16::BUILT_IN_SLOTS)?;
+
+        let tensors = Checkpoint::open(&dir)?;
+        let config = n16::open(&dir, &tensors, &processor)?;
+        let sources = Sources {
+            processor: &processor,
+            modalities: &modalities,
+            statistics: &statistics,
+            slots: &slots,
+            slot_count: config.head.slots,
+            action_rows: config.head.action_rows,
+        };
+        let embodiments = sources.build_all();
+        Ok(Self {
+            dir,
+            tensors: Arc::new(tensors),
+            network: Network::N16(config),
+            processor,
+            embodiments,
+        })
+    }
+
+    /// The snapshot directory, inside the hub cache where one was given.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn version(&self) -> Version {
+        self.network.version()
+    }
+
+    pub fn tensors(&self) -> &Arc<Checkpoint> {
+        &self.tensors
+    }
+
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    pub fn processor(&self) -> &Processor {
+        &self.processor
+    }
+
+    /// The embodiment of a tag.
+    ///
+    /// # Errors
+    /// The tag is unknown, or cannot be served; the text says why and lists the tags that are served.
+    pub fn embodiment(&self, tag: &str) -> Result<&Embodiment, CheckpointError> {
+        let served = || self.served().map(|embodiment| embodiment.tag.clone()).collect();
+        match self.embodiments.get(tag) {
+            Some(Ok(embodiment)) => Ok(embodiment),
+            Some(Err(problem)) => Err(CheckpointError::Embodiment {
+                dir: self.dir.clone(),
+                tag: tag.to_owned(),
+                problem: Box::new(problem.clone()),
+                served: served(),
+            }),
+            None => Err(CheckpointError::UnknownEmbodiment {
+                dir: self.dir.clone(),
+                tag: tag.to_owned(),
+                served: served(),
+            }),
+        }
+    }
+
+    /// Every embodiment that can be served, sorted by tag.
+    pub fn served(&self) -> impl Iterator<Item = &Embodiment> {
+        self.embodiments.values().filter_map(|embodiment| embodiment.as_ref().ok())
+    }
+
+    /// Every tag that a file of the snapshot mentions, sorted, with its embodiment or the reason why there is none.
+    pub fn embodiments(
+        &self,
+    ) -> impl Iterator<Item = (&str, Result<&Embodiment, &EmbodimentProblem>)> {
+        self.embodiments.iter().map(|(tag, embodiment)| (tag.as_str(), embodiment.as_ref()))
+    }
+}
+
+/// Which version `config.json` declares.
+fn read_version(dir: &Path) -> Result<Version, CheckpointError> {
+    let path = dir.join(CONFIG_FILE);
+    let object = json::read_object(&path)?;
+    let fields = Fields::new(&path, &object);
+    let declared = fields.get("model_type").and_then(Value::as_str);
+    Version::ALL.into_iter().find(|version| declared == Some(version.model_type())).ok_or_else(
+        || fields.refuse("model_type", Version::ALL.map(Version::model_type).join(", ")),
+    )
+}
