@@ -80,6 +80,18 @@ impl<'a> Mat<'a> {
         assert!(index < self.rows, "row {index} of {}", self.rows);
         &self.data[index * self.stride..][..self.cols]
     }
+
+    /// The rectangle of `rows` and `cols` that begins at `row` and `col`.
+    pub fn block(&self, row: usize, rows: usize, col: usize, cols: usize) -> Mat<'a> {
+        assert!(row + rows <= self.rows && col + cols <= self.cols, "a block beyond the matrix");
+        let first = if rows == 0 || cols == 0 { 0 } else { row * self.stride + col };
+        Mat { data: &self.data[first..], rows, cols, stride: self.stride }
+    }
+
+    /// The first element.
+    pub fn as_ptr(&self) -> *const f32 {
+        self.data.as_ptr()
+    }
 }
 
 impl<'a> MatMut<'a> {
@@ -116,6 +128,11 @@ impl<'a> MatMut<'a> {
         unsafe {
             std::slice::from_raw_parts_mut(self.first.wrapping_add(index * self.stride), self.cols)
         }
+    }
+
+    /// The first element.
+    pub fn as_mut_ptr(&mut self) -> *mut f32 {
+        self.first
     }
 
     /// The columns before `col`, and the others.

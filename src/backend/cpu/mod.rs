@@ -9,6 +9,9 @@ pub mod mat;
 pub mod math;
 mod memory;
 pub mod norm;
+mod parallel;
+#[cfg(test)]
+mod testing;
 mod tile;
 
 use std::sync::Arc;

@@ -112,21 +112,19 @@ const PACK_ROWS: usize = 16;
 
 #[inline(always)]
 fn pack_row<S: Simd>(source: &[f32], target: &mut [f32]) {
-    let blocks = source.chunks_exact(block::<S>());
-    let rest = blocks.remainder();
-    let mut targets = target.chunks_exact_mut(block::<S>());
-    // The blocks come first: a zip that ends on them has not taken a target that the rest needs.
-    for (source, target) in blocks.zip(targets.by_ref()) {
+    let whole = source.len() / block::<S>() * block::<S>();
+    let (source, rest) = source.split_at(whole);
+    let (target, last) = target.split_at_mut(whole);
+    let sources = source.chunks_exact(block::<S>());
+    for (target, source) in target.chunks_exact_mut(block::<S>()).zip(sources) {
         let (even, odd) = target.split_at_mut(S::F32_LANES);
         for (pair, (even, odd)) in source.chunks_exact(2).zip(even.iter_mut().zip(odd)) {
             (*even, *odd) = (pair[0], pair[1]);
         }
     }
-    if let Some(target) = targets.next() {
-        target.fill(0.0);
-        for (k, value) in rest.iter().enumerate() {
-            target[k % 2 * S::F32_LANES + k / 2] = *value;
-        }
+    last.fill(0.0);
+    for (k, value) in rest.iter().enumerate() {
+        last[k % 2 * S::F32_LANES + k / 2] = *value;
     }
 }
 
