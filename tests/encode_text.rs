@@ -335,8 +335,8 @@ fn damaged_tokenizer_files_are_refused_by_name() {
     assert!(matches!(damage("merges.txt", "lonely\n"), TokenizerError::Merge { line: 1, .. }));
     assert!(matches!(damage("merges.txt", "a unknown\n"), TokenizerError::Merges { .. }));
     assert!(matches!(
-        damage("added_tokens.json", "{\"<x>\": 151650}"),
-        TokenizerError::AddedToken { id: 151_650, found: Some(151_643), .. }
+        damage("added_tokens.json", "{\"<x>\": 5}"),
+        TokenizerError::AddedToken { id: 5, found: None, .. }
     ));
     assert!(matches!(damage("added_tokens.json", "[]"), TokenizerError::Json { .. }));
 

@@ -27,7 +27,8 @@ fn the_bundled_recording_is_what_the_generator_makes() {
         bag.topics.iter().map(|t| (t.name.as_str(), t.message_type.as_str(), t.stamped)).collect();
     assert!(topics.contains(&(CAMERA_TOPIC, "sensor_msgs/msg/CompressedImage", true)));
     assert!(topics.contains(&(JOINT_TOPIC, "sensor_msgs/msg/JointState", true)));
-    let of = |name| bag.messages.iter().filter(move |m| bag.topics[m.topic].name == name);
+    let topics = &bag.topics;
+    let of = |name| bag.messages.iter().filter(move |m| topics[m.topic].name == name);
 
     let states: Vec<_> = of(JOINT_TOPIC).collect();
     assert_eq!(states.len() as u32, JOINT_HZ * DURATION_S);

@@ -49,20 +49,20 @@ fn a_chunk_survives_the_wire() {
 #[test]
 fn every_representation_has_its_own_number() {
     let mut numbers = [
-        ActionGroup::UNSET,
-        ActionGroup::JOINT_POSITION,
-        ActionGroup::VALUE,
-        ActionGroup::POSE_ROT6D,
-        ActionGroup::POSE_ROTVEC,
-        ActionGroup::POSE_MATRIX,
-        ActionGroup::VELOCITY,
-        ActionGroup::DELTA,
-        ActionGroup::POSITION,
-        ActionGroup::ROTATION_ROTVEC,
-        ActionGroup::ROTATION_QUATERNION,
-        ActionGroup::ROTATION_ROT6D,
-        ActionGroup::ROTATION_MATRIX,
-        ActionGroup::ROTATION_EULER,
+        ActionGroup::UNSET as u8,
+        ActionGroup::JOINT_POSITION as u8,
+        ActionGroup::VALUE as u8,
+        ActionGroup::POSE_ROT6D as u8,
+        ActionGroup::POSE_ROTVEC as u8,
+        ActionGroup::POSE_MATRIX as u8,
+        ActionGroup::VELOCITY as u8,
+        ActionGroup::DELTA as u8,
+        ActionGroup::POSITION as u8,
+        ActionGroup::ROTATION_ROTVEC as u8,
+        ActionGroup::ROTATION_QUATERNION as u8,
+        ActionGroup::ROTATION_ROT6D as u8,
+        ActionGroup::ROTATION_MATRIX as u8,
+        ActionGroup::ROTATION_EULER as u8,
     ];
     numbers.sort_unstable();
     assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");

@@ -48,8 +48,8 @@ pub enum TokenizerError {
     )]
     NoAddedTokens { dir: PathBuf },
     #[error(
-        "tokenizer file {}: added token '{token}' has id {id}, but {found:?} is where it belongs behind the \
-         vocabulary",
+        "tokenizer file {}: added token '{token}' cannot have id {id}: the id belongs to another token, or the token \
+         has another one in {VOCABULARY_FILE} ({found:?})",
         path.display()
     )]
     AddedToken { path: PathBuf, token: String, id: u32, found: Option<u32> },
@@ -80,16 +80,17 @@ impl Tokenizer {
     ///
     /// # Errors
     /// A file that is missing, too large or malformed; ids with gaps; a vocabulary without every byte; merges of
-    /// unknown tokens; added tokens that do not continue the vocabulary.
+    /// unknown tokens; added tokens whose ids are taken.
     pub fn open(dir: &Path) -> Result<Self, TokenizerError> {
-        let vocabulary = read_vocabulary(&dir.join(VOCABULARY_FILE))?;
+        let mut vocabulary = read_vocabulary(&dir.join(VOCABULARY_FILE))?;
         let base_count = vocabulary.len();
+        let (path, added) = read_added_tokens(dir)?;
+        reserve_ids(&mut vocabulary, &path, &added)?;
         let model = build_model(vocabulary, &dir.join(MERGES_FILE))?;
 
         let mut inner = tokenizers::Tokenizer::new(model);
         inner.with_normalizer(Some(NFC));
         inner.with_pre_tokenizer(Some(pre_tokenizer()));
-        let (path, added) = read_added_tokens(dir)?;
         add_tokens(&mut inner, &path, &added)?;
 
         let id_count =
@@ -268,6 +269,26 @@ fn read_added_tokens(dir: &Path) -> Result<(PathBuf, BTreeMap<String, u32>), Tok
         added.insert(token.content, id);
     }
     Ok((path, added))
+}
+
+/// Gives the added tokens their ids in the vocabulary, where they may leave a gap behind its own: a vocabulary smaller
+/// than the real one still has the control tokens where the model expects them. No merge makes them.
+fn reserve_ids(
+    vocabulary: &mut Vocab,
+    path: &Path,
+    added: &BTreeMap<String, u32>,
+) -> Result<(), TokenizerError> {
+    let mut taken: HashMap<u32, String> =
+        vocabulary.iter().map(|(token, id)| (*id, token.clone())).collect();
+    for (token, &id) in added {
+        let owner = taken.insert(id, token.clone());
+        let before = vocabulary.insert(token.clone(), id);
+        if owner.is_some_and(|owner| owner != *token) || before.is_some_and(|before| before != id) {
+            let (path, token) = (path.to_path_buf(), token.clone());
+            return Err(TokenizerError::AddedToken { path, token, id, found: before });
+        }
+    }
+    Ok(())
 }
 
 /// Registers the added tokens and checks that each got the id that its file gives it.

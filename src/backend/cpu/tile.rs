@@ -115,7 +115,8 @@ fn pack_row<S: Simd>(source: &[f32], target: &mut [f32]) {
     let blocks = source.chunks_exact(block::<S>());
     let rest = blocks.remainder();
     let mut targets = target.chunks_exact_mut(block::<S>());
-    for (target, source) in targets.by_ref().zip(blocks) {
+    // The blocks come first: a zip that ends on them has not taken a target that the rest needs.
+    for (source, target) in blocks.zip(targets.by_ref()) {
         let (even, odd) = target.split_at_mut(S::F32_LANES);
         for (pair, (even, odd)) in source.chunks_exact(2).zip(even.iter_mut().zip(odd)) {
             (*even, *odd) = (pair[0], pair[1]);
@@ -175,4 +176,35 @@ pub fn tile<S: Simd, const H: usize, const W: usize>(
         }
     }
     totals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pulp::{Arch, WithSimd};
+
+    struct Pack<'a> {
+        x: Mat<'a>,
+        scratch: &'a mut Vec<f32>,
+    }
+
+    impl WithSimd for Pack<'_> {
+        type Output = f32;
+
+        /// The sum of everything that is packed, padding included.
+        fn with_simd<S: Simd>(self, simd: S) -> f32 {
+            PackedRows::pack(simd, self.x, self.scratch).values.iter().sum()
+        }
+    }
+
+    #[test]
+    fn rows_of_any_width_are_packed_whole_and_nothing_old_is_left() {
+        let mut scratch = vec![1000.0; 1 << 14];
+        for cols in [1, 7, 15, 16, 17, 36, 72, 588, 1151, 1153, 2305] {
+            let values = vec![1.0; 3 * cols];
+            let x = Mat::new(&values, 3, cols, cols);
+            let sum = Arch::new().dispatch(Pack { x, scratch: &mut scratch });
+            assert_eq!(sum, 3.0 * cols as f32, "{cols} columns");
+        }
+    }
 }

@@ -206,7 +206,7 @@ mod tests {
         let mut ids: Vec<u64> = vocab.values().map(|id| id.as_u64().unwrap()).collect();
         ids.sort_unstable();
         assert_eq!(ids, (0..ids.len() as u64).collect::<Vec<_>>());
-        assert!(ids.len() > 456, "{} tokens", ids.len());
+        assert!(ids.len() > 256 + 100, "{} tokens", ids.len());
         assert_eq!(ids.len(), 256 + files.merges.lines().count() - 1);
         assert_eq!(files.added_tokens["<|endoftext|>"], 151_643);
         assert_eq!(files.added_tokens["<IMG_CONTEXT>"], 151_669);

@@ -6,6 +6,20 @@
 //! Every resampler is built once for a pair of sizes and then run on any number of pictures without
 //! allocating.
 
+/// Evaluates `body` with `NAME` a constant equal to `count`, so that loops over it unroll and their sums stay in
+/// registers; evaluates `otherwise` for a count that is not listed.
+macro_rules! with_known_count {
+    ($count:expr, [$($known:literal),*], $name:ident => $body:expr, $otherwise:expr) => {
+        match $count {
+            $($known => {
+                const $name: usize = $known;
+                $body
+            })*
+            _ => $otherwise,
+        }
+    };
+}
+
 mod area;
 mod lanes;
 mod letterbox;

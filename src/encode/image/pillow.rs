@@ -28,6 +28,8 @@ pub(super) struct BicubicResizer {
     /// Result of the horizontal pass, `[source height, stride]`.
     narrowed: Vec<u8>,
     stride: usize,
+    /// One row of the vertical pass, `[stride]`.
+    combined: Vec<u8>,
 }
 
 impl BicubicResizer {
@@ -48,6 +50,7 @@ impl BicubicResizer {
             padded: vec![0; padded],
             narrowed: vec![0; stride * source.height + spill],
             stride,
+            combined: vec![0; stride],
         }
     }
 
@@ -60,8 +63,8 @@ impl BicubicResizer {
             let narrowed = &mut self.narrowed[y * self.stride..];
             match &self.columns {
                 Some(table) => {
-                    self.padded[..CHANNELS * self.source.width].copy_from_slice(picture.row(y));
-                    narrow(table, &self.padded, narrowed);
+                    let row = picture.row_and_beyond(y, table.input_len(), &mut self.padded);
+                    narrow(table, row, narrowed);
                 }
                 None => narrowed[..width].copy_from_slice(picture.row(y)),
             }
@@ -70,7 +73,8 @@ impl BicubicResizer {
             match &self.rows {
                 Some(rows) => {
                     let inputs = &self.narrowed[rows[y].start * self.stride..];
-                    combine(&rows[y].weights, inputs, self.stride, out);
+                    combine(&rows[y].weights, inputs, self.stride, &mut self.combined);
+                    out.copy_from_slice(&self.combined[..width]);
                 }
                 None => out.copy_from_slice(&self.narrowed[y * self.stride..][..width]),
             }
@@ -87,37 +91,40 @@ fn rounded(sum: i32) -> u8 {
 /// Horizontal pass of one row.
 #[multiversion(targets("x86_64+avx+avx2"))]
 fn narrow(table: &LaneTable<i32>, input: &[u8], output: &mut [u8]) {
-    for (step, weights) in table.steps() {
-        let input = &input[step.input..];
-        let mut sums = [HALF; LANES];
-        for (samples, weights) in input.windows(LANES).step_by(CHANNELS).zip(weights) {
-            for lane in 0..LANES {
-                sums[lane] += weights[lane] * i32::from(samples[lane]);
-            }
-        }
-        for (out, sum) in output[step.output..][..LANES].iter_mut().zip(sums) {
-            *out = rounded(sum);
-        }
-    }
+    table.run(input, HALF, output, rounded);
 }
 
-/// Vertical pass of one output row: the first `weights.len()` rows of `inputs`, `stride` apart.
+/// Vertical pass of one output row: the first `weights.len()` rows of `inputs`, `stride` apart. `output` is at most
+/// `stride` long.
 #[multiversion(targets("x86_64+avx+avx2"))]
 fn combine(weights: &[i32], inputs: &[u8], stride: usize, output: &mut [u8]) {
-    for (at, output) in output.chunks_mut(LANES).enumerate() {
-        let mut sums = [HALF; LANES];
-        for (row, weight) in inputs.chunks(stride).zip(weights) {
-            let samples = &row[at * LANES..][..LANES];
-            for lane in 0..LANES {
-                sums[lane] += weight * i32::from(samples[lane]);
-            }
+    with_known_count!(
+        weights.len(),
+        [4, 5, 6],
+        TAPS => combine_unrolled::<TAPS>(weights, inputs, stride, output),
+        for (x, output) in output.iter_mut().enumerate() {
+            let column = inputs[x..].iter().step_by(stride);
+            let sum = weights.iter().zip(column).map(|(w, sample)| w * i32::from(*sample));
+            *output = rounded(HALF + sum.sum::<i32>());
         }
-        let mut samples = [0; LANES];
-        for lane in 0..LANES {
-            samples[lane] = rounded(sums[lane]);
+    )
+}
+
+#[inline(always)]
+fn combine_unrolled<const TAPS: usize>(
+    weights: &[i32],
+    inputs: &[u8],
+    stride: usize,
+    output: &mut [u8],
+) {
+    let weights: [i32; TAPS] = std::array::from_fn(|tap| weights[tap]);
+    let rows: [&[u8]; TAPS] = std::array::from_fn(|tap| &inputs[tap * stride..][..output.len()]);
+    for (x, output) in output.iter_mut().enumerate() {
+        let mut sum = HALF;
+        for tap in 0..TAPS {
+            sum += weights[tap] * i32::from(rows[tap][x]);
         }
-        let samples = &samples[..output.len()];
-        output.copy_from_slice(samples);
+        *output = rounded(sum);
     }
 }
 

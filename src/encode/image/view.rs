@@ -86,6 +86,21 @@ impl<'a> View<'a> {
         &self.rgb[start..start + CHANNELS * self.size.width]
     }
 
+    /// Row `y` and whatever lies behind it, `len` samples in all: in place where the buffer goes on that far,
+    /// otherwise in `scratch`, which is at least `len` long.
+    pub(super) fn row_and_beyond<'s>(&self, y: usize, len: usize, scratch: &'s mut [u8]) -> &'s [u8]
+    where
+        'a: 's,
+    {
+        let start = y * self.stride;
+        if let Some(row) = self.rgb.get(start..start + len) {
+            return row;
+        }
+        let row = self.row(y);
+        scratch[..row.len()].copy_from_slice(row);
+        &scratch[..len]
+    }
+
     /// A tightly packed copy, `[height, width, 3]`.
     pub fn to_rgb(&self) -> Vec<u8> {
         let mut rgb = Vec::with_capacity(self.size.bytes());

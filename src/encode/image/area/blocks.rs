@@ -16,8 +16,10 @@ pub(super) struct BlockReducer {
     /// Column sums over the rows of one row of blocks, `[canvas width, 3]` and a spare pixel; zero outside the
     /// window.
     sums: Vec<u16>,
-    /// One row of means, and a spare pixel.
-    means: Vec<u8>,
+    /// First sample of each block of a row. A table keeps the compiler from gathering one lane per block.
+    starts: Vec<usize>,
+    /// Sums of one row of blocks, `[blocks, 3]` and a spare pixel.
+    totals: Vec<u32>,
 }
 
 /// Input pixels per output pixel.
@@ -34,7 +36,8 @@ impl BlockReducer {
             window,
             block: Block { width, height },
             sums: vec![0; CHANNELS * (canvas.width + 1)],
-            means: vec![0; CHANNELS * (canvas.width / width + 1)],
+            starts: (0..canvas.width / width).map(|block| CHANNELS * width * block).collect(),
+            totals: vec![0; CHANNELS * (canvas.width / width + 1)],
         }
     }
 
@@ -53,8 +56,8 @@ impl BlockReducer {
             for y in first..end {
                 add_row(picture.row(y - self.window.top), sums);
             }
-            mean_row(&self.sums, self.block, &mut self.means);
-            out.copy_from_slice(&self.means[..out.len()]);
+            total_row(&self.sums, self.block.width, &self.starts, &mut self.totals);
+            mean_row(&self.totals, self.block, out);
         }
     }
 }
@@ -66,30 +69,41 @@ fn add_row(row: &[u8], sums: &mut [u16]) {
     }
 }
 
-/// Means of the blocks whose column sums are `sums`.
+/// Sums of the blocks whose column sums are `sums`, each of `width` columns from its sample in `starts` on.
 #[multiversion(targets("x86_64+avx+avx2"))]
-fn mean_row(sums: &[u16], block: Block, means: &mut [u8]) {
-    let area = block.width * block.height;
-    let halves_up = block.width == 2 && block.height == 2;
-    let scale = 1.0 / area as f32;
-    let outputs = means.len() / CHANNELS - 1;
-    for output in 0..outputs {
-        let columns = &sums[CHANNELS * block.width * output..][..CHANNELS * block.width + 1];
-        let mut total = [0u32; LANES];
-        for pixel in columns.windows(LANES).step_by(CHANNELS) {
+fn total_row(sums: &[u16], width: usize, starts: &[usize], totals: &mut [u32]) {
+    with_known_count!(
+        width,
+        [1, 2, 3, 4, 5, 6, 7, 8],
+        WIDTH => total_row_with(WIDTH, sums, starts, totals),
+        total_row_with(width, sums, starts, totals)
+    )
+}
+
+#[inline(always)]
+fn total_row_with(width: usize, sums: &[u16], starts: &[usize], totals: &mut [u32]) {
+    for (output, &start) in starts.iter().enumerate() {
+        let columns = &sums[start..][..CHANNELS * width + 1];
+        let mut total = [0; LANES];
+        for column in 0..width {
+            let pixel = &columns[CHANNELS * column..][..LANES];
             for lane in 0..LANES {
                 total[lane] += u32::from(pixel[lane]);
             }
         }
-        let mut mean = [0u8; LANES];
-        for lane in 0..LANES {
-            mean[lane] = if halves_up {
-                ((total[lane] + 2) >> 2) as u8
-            } else {
-                round_half_even(total[lane] as f32 * scale)
-            };
-        }
-        means[CHANNELS * output..][..LANES].copy_from_slice(&mean);
+        totals[CHANNELS * output..][..LANES].copy_from_slice(&total);
+    }
+}
+
+/// Means of blocks of which `totals` are the sums; f32 holds these exactly.
+#[multiversion(targets("x86_64+avx+avx2"))]
+fn mean_row(totals: &[u32], block: Block, means: &mut [u8]) {
+    let scale = 1.0 / (block.width * block.height) as f32;
+    // The reference rounds the mean of 2 x 2 pixels half up, other means half to even. Quarters that are an
+    // eighth too large round half up.
+    let nudge = if block.width == 2 && block.height == 2 { 0.125 } else { 0.0 };
+    for (mean, total) in means.iter_mut().zip(totals) {
+        *mean = round_half_even(*total as i32 as f32 * scale + nudge);
     }
 }
 

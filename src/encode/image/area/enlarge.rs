@@ -2,9 +2,8 @@
 
 use multiversion::multiversion;
 
-use super::super::CHANNELS;
-use super::super::lanes::{LANES, LaneTable, Taps};
-use super::super::view::{View, Window};
+use super::super::lanes::{LaneTable, Taps};
+use super::super::view::{Size, View, Window};
 use super::{Axis, OutputRows, paint_row};
 
 /// Weight of one whole sample.
@@ -12,6 +11,7 @@ const ONE: f32 = 2048.0;
 
 #[derive(Clone, Debug)]
 pub(super) struct Enlarger {
+    canvas: Size,
     window: Window,
     columns: LaneTable<i16>,
     rows: Vec<RowTaps>,
@@ -38,7 +38,8 @@ impl Enlarger {
         let rows = bilinear_taps(vertical).into_iter().map(row_taps).collect();
         let source = vec![0; columns.input_len()];
         let widened = vec![0; columns.output_len()];
-        Self { window, columns, rows, source, widened: [widened.clone(), widened] }
+        let canvas = Size { width: horizontal.source, height: vertical.source };
+        Self { canvas, window, columns, rows, source, widened: [widened.clone(), widened] }
     }
 
     pub fn run(&mut self, picture: View<'_>, rows: OutputRows<'_>) {
@@ -46,8 +47,13 @@ impl Enlarger {
         for (taps, out) in self.rows.iter().zip(rows) {
             for y in taps.rows {
                 if held[y % 2] != Some(y) {
-                    paint_row(picture, self.window, y, &mut self.source);
-                    widen(&self.columns, &self.source, &mut self.widened[y % 2]);
+                    let row = if self.window.size == self.canvas {
+                        picture.row_and_beyond(y, self.columns.input_len(), &mut self.source)
+                    } else {
+                        paint_row(picture, self.window, y, &mut self.source);
+                        &self.source
+                    };
+                    widen(&self.columns, row, &mut self.widened[y % 2]);
                     held[y % 2] = Some(y);
                 }
             }
@@ -60,18 +66,7 @@ impl Enlarger {
 /// Horizontal pass of one row. The result keeps 7 fractional bits, so that it fits 16.
 #[multiversion(targets("x86_64+avx+avx2"))]
 fn widen(table: &LaneTable<i16>, input: &[u8], output: &mut [i16]) {
-    for (step, weights) in table.steps() {
-        let input = &input[step.input..];
-        let mut sums = [0i32; LANES];
-        for (samples, weights) in input.windows(LANES).step_by(CHANNELS).zip(weights) {
-            for lane in 0..LANES {
-                sums[lane] += i32::from(weights[lane]) * i32::from(samples[lane]);
-            }
-        }
-        for (out, sum) in output[step.output..][..LANES].iter_mut().zip(sums) {
-            *out = (sum >> 4) as i16;
-        }
-    }
+    table.run(input, 0, output, |sum| (sum >> 4) as i16);
 }
 
 /// Vertical pass of one output row.

@@ -55,30 +55,30 @@ impl FractionReducer {
 
     pub fn run(&mut self, picture: View<'_>, rows: OutputRows<'_>) {
         let mut reduced_pair = None;
-        for (taps, out) in self.rows.iter().zip(rows) {
+        for (output, out) in rows.enumerate() {
             self.sums.fill(0.0);
-            for (y, &weight) in (taps.start..).zip(&taps.weights) {
+            for tap in 0..self.rows[output].weights.len() {
+                let y = self.rows[output].start + tap;
                 // Rows are asked for from top to bottom, so that one pair at a time is enough.
                 if reduced_pair != Some(y / 2) {
-                    let [first, second] = &mut self.sources;
-                    load(picture, y / 2 * 2, first);
-                    load(picture, y / 2 * 2 + 1, second);
-                    let [reduced_first, reduced_second] = &mut self.pair;
-                    reduce(first, second, &self.columns, reduced_first, reduced_second);
+                    self.reduce_pair(picture, y / 2 * 2);
                     reduced_pair = Some(y / 2);
                 }
+                let weight = self.rows[output].weights[tap];
                 add_weighted(&self.pair[y % 2], weight, &mut self.sums);
             }
             store(&self.sums, out);
         }
     }
-}
 
-/// Copies row `y` to where reading beyond its end is harmless. A row below the last is not read.
-fn load(picture: View<'_>, y: usize, row: &mut [u8]) {
-    if y < picture.height() {
-        let pixels = picture.row(y);
-        row[..pixels.len()].copy_from_slice(pixels);
+    /// Reduces the widths of rows `y` and `y + 1` (of `y` twice where it is the last).
+    fn reduce_pair(&mut self, picture: View<'_>, y: usize) {
+        let len = self.columns.input_len();
+        let [first, second] = &mut self.sources;
+        let first = picture.row_and_beyond(y, len, first);
+        let second = picture.row_and_beyond((y + 1).min(picture.height() - 1), len, second);
+        let [reduced_first, reduced_second] = &mut self.pair;
+        reduce(first, second, &self.columns, reduced_first, reduced_second);
     }
 }
 
@@ -110,16 +110,35 @@ fn reduce(
     reduced_first: &mut [f32],
     reduced_second: &mut [f32],
 ) {
-    let span = CHANNELS * columns.taps + 1;
-    let outputs = columns.starts.iter().zip(columns.weights.chunks_exact(columns.taps));
+    with_known_count!(
+        columns.taps,
+        [2, 3, 4, 5, 6, 7, 8, 9],
+        TAPS => reduce_with(TAPS, first, second, columns, reduced_first, reduced_second),
+        reduce_with(columns.taps, first, second, columns, reduced_first, reduced_second)
+    )
+}
+
+/// `taps` are the columns', here once more because the compiler may know them.
+#[inline(always)]
+fn reduce_with(
+    taps: usize,
+    first: &[u8],
+    second: &[u8],
+    columns: &Columns,
+    reduced_first: &mut [f32],
+    reduced_second: &mut [f32],
+) {
+    let span = CHANNELS * taps + 1;
+    let outputs = columns.starts.iter().zip(columns.weights.chunks_exact(taps));
     for (output, (&start, weights)) in outputs.enumerate() {
-        let first = first[start..][..span].windows(LANES).step_by(CHANNELS);
-        let second = second[start..][..span].windows(LANES).step_by(CHANNELS);
+        let (first, second) = (&first[start..][..span], &second[start..][..span]);
         let mut sums = [0.0; 2 * LANES];
-        for ((first, second), weight) in first.zip(second).zip(weights) {
+        for tap in 0..taps {
+            let first = &first[CHANNELS * tap..][..LANES];
+            let second = &second[CHANNELS * tap..][..LANES];
             for lane in 0..LANES {
-                sums[lane] += f32::from(first[lane]) * weight;
-                sums[LANES + lane] += f32::from(second[lane]) * weight;
+                sums[lane] += f32::from(first[lane]) * weights[tap];
+                sums[LANES + lane] += f32::from(second[lane]) * weights[tap];
             }
         }
         reduced_first[CHANNELS * output..][..LANES].copy_from_slice(&sums[..LANES]);
