@@ -41,6 +41,11 @@ enum Command {
     Watch(watch::WatchArgs),
 }
 
+/// The arguments are wrong: ends the process with status 2 instead of 1.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongUsage(pub String);
+
 /// Parses the arguments of this process and runs the subcommand.
 ///
 /// # Errors

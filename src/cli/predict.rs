@@ -1,12 +1,11 @@
 //! `predict`: one chunk from an observation file.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::observation_file;
 use crate::contract::{ActionChunk, Noise, PredictOptions, Representation};
@@ -40,6 +39,14 @@ pub struct PredictArgs {
     out: Option<PathBuf>,
 }
 
+/// A JSON object whose keys stand in the checkpoint's order.
+fn as_map<S: Serializer, V: Serialize>(
+    entries: &[(&str, V)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(entries.iter().map(|(key, value)| (key, value)))
+}
+
 /// The chunk as JSON.
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -51,13 +58,17 @@ struct Answer<'a> {
     stamp_ns: i64,
     action_horizon: usize,
     action_keys: Vec<&'a str>,
-    action_dims: BTreeMap<&'a str, usize>,
-    representations: BTreeMap<&'a str, Representation>,
+    #[serde(serialize_with = "as_map")]
+    action_dims: Vec<(&'a str, usize)>,
+    #[serde(serialize_with = "as_map")]
+    representations: Vec<(&'a str, Representation)>,
     /// Per group: one row per step, physical units.
-    actions: BTreeMap<&'a str, Vec<&'a [f32]>>,
+    #[serde(serialize_with = "as_map")]
+    actions: Vec<(&'a str, Vec<&'a [f32]>)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     normalized: Option<&'a [f32]>,
-    timing_ms: BTreeMap<&'static str, f64>,
+    #[serde(serialize_with = "as_map")]
+    timing_ms: Vec<(&'static str, f64)>,
 }
 
 pub fn run(args: &PredictArgs) -> anyhow::Result<()> {

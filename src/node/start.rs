@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use r2r::{Node, ParameterValue, QosProfile, Timer};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -18,6 +18,7 @@ use super::runtime::{Counters, NodeClock, Shared, Throttle, locked};
 use super::settings::{self, Settings, Transport};
 use super::worker::{Job, Worker};
 use super::{inputs, param_services, services};
+use crate::cli::WrongUsage;
 use crate::history::History;
 use crate::policy::{Policy, PolicyOptions};
 
@@ -58,7 +59,8 @@ pub fn run(args: &NodeArgs) -> Result<()> {
         return Ok(());
     }
     if let Some(first) = args.ros_args.first().filter(|first| *first != "--ros-args") {
-        bail!("'{first}' is not an argument of the node; ROS arguments begin with --ros-args");
+        let message = "is not an argument of the node; ROS arguments begin with --ros-args";
+        return Err(WrongUsage(format!("'{first}' {message}")).into());
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(TASK_THREADS)
@@ -129,9 +131,11 @@ fn create_node() -> Result<Node> {
     panic::set_hook(hook);
     match created {
         Ok(node) => node.context("the ROS 2 node could not be created"),
-        Err(_) => Err(anyhow!(
-            "ROS 2 refused the arguments after --ros-args (see above); check their spelling and the parameter file"
-        )),
+        Err(_) => {
+            let message = "ROS 2 refused the arguments after --ros-args (see above); check their spelling and the \
+                           parameter file";
+            Err(WrongUsage(message.to_owned()).into())
+        }
     }
 }
 
