@@ -7,6 +7,8 @@ mod predict;
 mod progress;
 mod synth;
 
+use std::io::IsTerminal;
+
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
@@ -53,7 +55,12 @@ pub struct WrongUsage(pub String);
 pub fn run() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let on_terminal = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(on_terminal)
+        .init();
     match cli.command {
         #[cfg(feature = "ros")]
         Command::Node(args) => start::run(&args),
