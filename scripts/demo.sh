@@ -21,11 +21,11 @@ readonly WATCH_TIMEOUT_S=120
 # A child that has not ended this long after SIGTERM is killed.
 readonly GRACE_S=3
 
-case ${1:-} in
-  -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit 0 ;;
-  '' | *[!0-9]*) [ -z "${1:-}" ] || die "demo.sh: '$1' is not a number of chunks." ;;
-esac
 readonly CHUNKS=${1:-8}
+case $CHUNKS in
+  -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit 0 ;;
+  0* | *[!0-9]*) die "demo.sh: '$CHUNKS' is not a number of chunks." ;;
+esac
 
 children=()
 end_children() {

@@ -54,9 +54,9 @@ fn group_view(group: &ActionGroup, horizon: u32) -> Result<GroupView, ViewError>
     if let Some(wrong) = names.into_iter().find(|count| *count != 0 && *count != dim) {
         return Err(ViewError::Names { group: group.name.clone(), names: wrong, dim: group.dim });
     }
-    let (meaning, unit) = meaning(group.representation);
+    let (meaning, units) = meaning(group.representation);
     let columns =
-        (0..dim).map(|index| Column { label: label(group, index), unit: unit(index).into() });
+        (0..dim).map(|index| Column { label: label(group, index), unit: units.of(index).into() });
     // A claimed dimension without values must not make room for itself.
     let columns = if group.values.len() < dim { vec![] } else { columns.collect() };
     let view = GroupView::new(&group.name, meaning, columns, group.values.clone())?;
@@ -72,39 +72,45 @@ fn label(group: &ActionGroup, index: usize) -> String {
     joint.or_else(column).unwrap_or_else(|| format!("{}[{index}]", group.name))
 }
 
-/// What the values are, and the unit of each column where the message's definition fixes it.
-fn meaning(number: u8) -> (&'static str, fn(usize) -> &'static str) {
-    /// Columns of the position in a pose.
-    const POSITION: usize = 3;
-    fn none(_: usize) -> &'static str {
-        ""
-    }
-    fn radians(_: usize) -> &'static str {
-        "rad"
-    }
-    fn metres(_: usize) -> &'static str {
-        "m"
-    }
-    fn metres_then_nothing(column: usize) -> &'static str {
-        if column < POSITION { "m" } else { "" }
-    }
-    fn metres_then_radians(column: usize) -> &'static str {
-        if column < POSITION { "m" } else { "rad" }
-    }
-    match number {
-        representation::JOINT_POSITION => ("joint positions", radians),
-        representation::VALUE => ("absolute values", none),
-        representation::POSE_ROT6D => ("pose", metres_then_nothing),
-        representation::POSE_ROTVEC => ("pose", metres_then_radians),
-        representation::POSE_MATRIX => ("pose", none),
-        representation::VELOCITY => ("velocities", none),
-        representation::DELTA => ("change per step", none),
-        representation::POSITION => ("position", metres),
-        representation::ROTATION_ROTVEC | representation::ROTATION_EULER => ("rotation", radians),
-        representation::ROTATION_QUATERNION
-        | representation::ROTATION_ROT6D
-        | representation::ROTATION_MATRIX => ("rotation", none),
-        _ => ("values of unknown meaning", none),
+/// Units of a group's columns.
+#[derive(Clone, Copy)]
+enum Units {
+    /// All columns have this one; empty where the data set alone knows it.
+    All(&'static str),
+    /// Metres for the position, then this.
+    Pose(&'static str),
+}
+
+/// What the values of each representation are, and their units as the message's definition fixes them.
+const MEANINGS: [(u8, &str, Units); 13] = [
+    (representation::JOINT_POSITION, "joint positions", Units::All("rad")),
+    (representation::VALUE, "absolute values", Units::All("")),
+    (representation::POSE_ROT6D, "pose", Units::Pose("")),
+    (representation::POSE_ROTVEC, "pose", Units::Pose("rad")),
+    (representation::POSE_MATRIX, "pose", Units::All("")),
+    (representation::VELOCITY, "velocities", Units::All("")),
+    (representation::DELTA, "change per step", Units::All("")),
+    (representation::POSITION, "position", Units::All("m")),
+    (representation::ROTATION_ROTVEC, "rotation", Units::All("rad")),
+    (representation::ROTATION_QUATERNION, "rotation", Units::All("")),
+    (representation::ROTATION_ROT6D, "rotation", Units::All("")),
+    (representation::ROTATION_MATRIX, "rotation", Units::All("")),
+    (representation::ROTATION_EULER, "rotation", Units::All("rad")),
+];
+
+fn meaning(number: u8) -> (&'static str, Units) {
+    let known = MEANINGS.iter().find(|(constant, _, _)| *constant == number);
+    known.map_or(("values of unknown meaning", Units::All("")), |(_, what, units)| (*what, *units))
+}
+
+impl Units {
+    fn of(self, column: usize) -> &'static str {
+        /// Columns of the position in a pose.
+        const POSITION: usize = 3;
+        match self {
+            Units::Pose(_) if column < POSITION => "m",
+            Units::Pose(unit) | Units::All(unit) => unit,
+        }
     }
 }
 
