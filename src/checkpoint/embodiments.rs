@@ -51,13 +51,19 @@ pub enum EmbodimentProblem {
     NoStatistic { table: &'static str, group: String, key: &'static str },
     #[error("'{table}.{group}.{key}' in statistics.json is empty")]
     EmptyStatistic { table: &'static str, group: String, key: &'static str },
-    #[error("'{table}.{group}.{key}' in statistics.json has {found} values; the group has {expected}")]
+    #[error(
+        "'{table}.{group}.{key}' in statistics.json has {found} values; the group has {expected}"
+    )]
     Length { table: &'static str, group: String, key: &'static str, found: usize, expected: usize },
-    #[error("'{RELATIVE_TABLE}.{group}.{key}' in statistics.json has {found} rows; a chunk has {horizon} steps")]
+    #[error(
+        "'{RELATIVE_TABLE}.{group}.{key}' in statistics.json has {found} rows; a chunk has {horizon} steps"
+    )]
     Rows { group: String, key: &'static str, found: usize, horizon: usize },
     #[error("'{table}.{group}' in statistics.json has rows per step for only one of {} and {}", keys[0], keys[1])]
     MixedRows { table: &'static str, group: String, keys: [&'static str; 2] },
-    #[error("'{table}.{group}.{key}' in statistics.json has {found} where a finite number is needed")]
+    #[error(
+        "'{table}.{group}.{key}' in statistics.json has {found} where a finite number is needed"
+    )]
     NotANumber { table: &'static str, group: String, key: &'static str, found: String },
     #[error(
         "'{table}.{group}' in statistics.json has {} {low} and {} {high} in dimension {dimension}",
@@ -75,7 +81,9 @@ pub enum EmbodimentProblem {
     NegativeStd { table: &'static str, group: String, dimension: usize, found: f64 },
     #[error("action group '{group}' has {found} values; its pose format {format:?} takes {}", format.dim())]
     PoseWidth { group: String, format: PoseFormat, found: usize },
-    #[error("action group '{group}' is RELATIVE to state group '{state_group}', which does not exist")]
+    #[error(
+        "action group '{group}' is RELATIVE to state group '{state_group}', which does not exist"
+    )]
     NoReference { group: String, state_group: String },
     #[error(
         "action group '{group}' has {dim} values but is RELATIVE to state group '{state_group}' with {state_dim}"
@@ -198,16 +206,16 @@ impl Sources<'_> {
         let statistics = GroupStatistics::find(statistics, "state", name)?;
         let bound_keys = self.bound_keys();
         let dim = statistics.dim(bound_keys[0])?;
-        let encoding = if self.processor.apply_sincos_state_encoding && state.sin_cos.contains(&name)
-        {
-            StateEncoding::SinCos
-        } else if state.mean_std.contains(&name) {
-            let (mean, std) = statistics.moments(dim, 1)?.into_values();
-            StateEncoding::MeanStd { mean, std }
-        } else {
-            let (min, max) = statistics.bounds(bound_keys, dim, 1)?.into_values();
-            StateEncoding::MinMax { min, max, clip: self.processor.clip_outliers }
-        };
+        let encoding =
+            if self.processor.apply_sincos_state_encoding && state.sin_cos.contains(&name) {
+                StateEncoding::SinCos
+            } else if state.mean_std.contains(&name) {
+                let (mean, std) = statistics.moments(dim, 1)?.into_values();
+                StateEncoding::MeanStd { mean, std }
+            } else {
+                let (min, max) = statistics.bounds(bound_keys, dim, 1)?.into_values();
+                StateEncoding::MinMax { min, max, clip: self.processor.clip_outliers }
+            };
         Ok(StateGroupSpec { name: name.to_owned(), dim, encoding })
     }
 
@@ -234,7 +242,9 @@ impl Sources<'_> {
             };
             let normalization = if action.mean_std.contains(name) {
                 match source.moments(dim, horizon)? {
-                    StatisticPair::Constant(mean, std) => ActionNormalization::MeanStd { mean, std },
+                    StatisticPair::Constant(mean, std) => {
+                        ActionNormalization::MeanStd { mean, std }
+                    }
                     StatisticPair::PerStep(mean, std) => {
                         ActionNormalization::MeanStdPerStep { mean, std }
                     }

@@ -11,6 +11,7 @@ mod shard;
 mod slots;
 mod snapshot;
 mod statistics;
+pub mod synth;
 mod tensors;
 
 pub use embodiments::{EmbodimentProblem, MAX_PICTURES};

@@ -172,11 +172,9 @@ fn embedding_keys<'a>(
 ) -> Result<Vec<&'a str>, EmbodimentProblem> {
     let named = strings(modality, object, list)?;
     match named.iter().find(|name| !keys.contains(name)) {
-        Some(name) => Err(EmbodimentProblem::UnknownEmbeddingKey {
-            modality,
-            list,
-            key: (*name).to_owned(),
-        }),
+        Some(name) => {
+            Err(EmbodimentProblem::UnknownEmbeddingKey { modality, list, key: (*name).to_owned() })
+        }
         None => Ok(named),
     }
 }

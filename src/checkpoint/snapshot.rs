@@ -148,8 +148,7 @@ fn read_version(dir: &Path) -> Result<Version, CheckpointError> {
     let object = json::read_object(&path)?;
     let fields = Fields::new(&path, &object);
     let declared = fields.get("model_type").and_then(Value::as_str);
-    Version::ALL
-        .into_iter()
-        .find(|version| declared == Some(version.model_type()))
-        .ok_or_else(|| fields.refuse("model_type", Version::ALL.map(Version::model_type).join(", ")))
+    Version::ALL.into_iter().find(|version| declared == Some(version.model_type())).ok_or_else(
+        || fields.refuse("model_type", Version::ALL.map(Version::model_type).join(", ")),
+    )
 }

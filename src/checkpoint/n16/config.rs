@@ -117,8 +117,7 @@ fn measure(vision: &mut VisionConfig, llm: &mut LlmConfig, shape_of: ShapeOf<'_>
     if let Some([mlp_width, _]) = tower_layer(0, "mlp.fc1") {
         vision.mlp_width = *mlp_width;
     }
-    let layers =
-        LAYERS.take_while(|layer| tower_layer(layer - 1, "layer_norm1").is_some()).count();
+    let layers = LAYERS.take_while(|layer| tower_layer(layer - 1, "layer_norm1").is_some()).count();
     if layers > 0 {
         vision.layers = layers;
     }

@@ -1,6 +1,8 @@
 //! The table of tensors: names and shapes as functions of the configuration (spec section 1).
 
-use super::{Config, HeadConfig, LlmConfig, PATCHES_PER_TOKEN_SIDE, TIMESTEP_CHANNELS, VisionConfig};
+use super::{
+    Config, HeadConfig, LlmConfig, PATCHES_PER_TOKEN_SIDE, TIMESTEP_CHANNELS, VisionConfig,
+};
 
 const VISION: &str = "backbone.model.vision_model.vision_model";
 const CONNECTOR: &str = "backbone.model.mlp1";

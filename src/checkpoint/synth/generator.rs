@@ -56,10 +56,19 @@ impl Spread {
 
 /// Writes elements `first..first + out.len()` of the tensor whose name hashes to `name_hash`.
 pub fn fill(name_hash: u64, spread: Spread, first: u64, out: &mut [bf16]) {
-    fill_bits(name_hash.wrapping_add(first), spread.centre, spread.scale, bytemuck::cast_slice_mut(out));
+    fill_bits(
+        name_hash.wrapping_add(first),
+        spread.centre,
+        spread.scale,
+        bytemuck::cast_slice_mut(out),
+    );
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl+avx512bw", "x86_64+avx2", "aarch64+neon"))]
+#[multiversion(targets(
+    "x86_64+avx512f+avx512dq+avx512vl+avx512bw",
+    "x86_64+avx2",
+    "aarch64+neon"
+))]
 fn fill_bits(start: u64, centre: f64, scale: f64, out: &mut [u16]) {
     for (offset, bits) in out.iter_mut().enumerate() {
         let hash = splitmix64(start.wrapping_add(offset as u64));

@@ -170,11 +170,6 @@ fn new_embodiment() -> Robot {
     }
 }
 
-/// Tags of the robots.
-pub fn tags() -> [&'static str; 3] {
-    robots().map(|robot| robot.tag)
-}
-
 /// `modality_configs` of `processor_config.json`.
 pub fn modality_configs() -> Value {
     let configs: Map<String, Value> =
