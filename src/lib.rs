@@ -6,8 +6,13 @@
 
 pub mod backend;
 pub mod checkpoint;
+pub mod cli;
 pub mod contract;
 pub mod decode;
 pub mod encode;
+pub mod history;
+pub mod node;
+pub mod plot;
 pub mod policy;
 pub mod program;
+pub mod recording;

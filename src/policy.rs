@@ -1,1 +1,207 @@
 //! The whole road from an observation to an action chunk.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::backend::cpu::CpuBackend;
+use crate::backend::{Backend, BackendError, ModelOutput};
+use crate::checkpoint::{CheckpointError, Network, Snapshot};
+use crate::contract::{
+    ActionChunk, Embodiment, Noise, Observation, PredictOptions, StageTimings, TapSink, Version,
+};
+use crate::decode::{self, DecodeError};
+use crate::encode::tokenizer::{Tokenizer, TokenizerError};
+use crate::encode::{self, Encode, EncodeError};
+use crate::program::{self, ModelPrograms, StageKind};
+
+/// Folder of a snapshot where tokenizer files are looked for first.
+const TOKENIZER_FOLDER: &str = "tokenizer";
+
+/// What to load.
+#[derive(Clone, Debug, Default)]
+pub struct PolicyOptions {
+    /// Snapshot directory of the checkpoint.
+    pub snapshot: PathBuf,
+    /// Directory of the tokenizer files; `None`: the snapshot's `tokenizer` folder if it has one, else the snapshot.
+    pub tokenizer: Option<PathBuf>,
+    /// Embodiment tag; `None` is accepted when the checkpoint serves exactly one.
+    pub embodiment: Option<String>,
+    /// Threads of the CPU backend; 0 means all cores.
+    pub threads: usize,
+}
+
+/// A loaded policy for one embodiment.
+pub struct Policy {
+    version: Version,
+    embodiment: Embodiment,
+    served: Vec<String>,
+    action_shape: [usize; 2],
+    encoder: Box<dyn Encode>,
+    backend: Box<dyn Backend>,
+}
+
+/// Why a policy cannot be loaded, or gives no chunk.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    #[error("the checkpoint serves the embodiments {served:?}; choose one")]
+    ChooseEmbodiment { served: Vec<String> },
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+    #[error("observation refused: {0}")]
+    Encode(#[from] EncodeError),
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    #[error("chunk refused: {0}")]
+    Decode(#[from] DecodeError),
+}
+
+impl Policy {
+    /// Opens and checks the checkpoint and does all work that no observation changes.
+    pub fn load(options: &PolicyOptions) -> Result<Self, PolicyError> {
+        Self::load_with_taps(options, None)
+    }
+
+    /// As [`Policy::load`]; `taps` gets the named values that are computed at load.
+    pub fn load_with_taps(
+        options: &PolicyOptions,
+        taps: Option<&mut dyn TapSink>,
+    ) -> Result<Self, PolicyError> {
+        let snapshot = Snapshot::open(&options.snapshot)?;
+        let embodiment = choose_embodiment(&snapshot, options.embodiment.as_deref())?.clone();
+        let tokenizer = Tokenizer::open(&tokenizer_dir(options, snapshot.dir()))?;
+        let slot = embodiment.slot;
+        let (encoder, model, head): (Box<dyn Encode>, Box<dyn ModelPrograms>, _) =
+            match snapshot.network() {
+                Network::N16(config) => {
+                    let encoder = encode::n16::Encoder::new(
+                        config,
+                        snapshot.processor(),
+                        embodiment.clone(),
+                        tokenizer,
+                    )?;
+                    let model = program::n16::Model { config: config.clone(), slot };
+                    (Box::new(encoder), Box::new(model), &config.head)
+                }
+            };
+        let backend = CpuBackend::load(snapshot.tensors().clone(), model, options.threads, taps)?;
+        Ok(Self {
+            version: snapshot.version(),
+            embodiment,
+            served: snapshot.served().map(|embodiment| embodiment.tag.clone()).collect(),
+            action_shape: [head.action_rows, head.action_width],
+            encoder,
+            backend: Box::new(backend),
+        })
+    }
+
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    pub fn embodiment(&self) -> &Embodiment {
+        &self.embodiment
+    }
+
+    /// Every tag that the checkpoint serves.
+    pub fn served(&self) -> &[String] {
+        &self.served
+    }
+
+    /// What computes the chunks, for logs.
+    pub fn backend(&self) -> String {
+        self.backend.describe()
+    }
+
+    /// Rows and columns of the initial noise.
+    pub fn noise_shape(&self) -> [usize; 2] {
+        self.action_shape
+    }
+
+    /// One chunk. The same observation and noise give the same bytes.
+    ///
+    /// # Errors
+    /// An observation that does not fit the embodiment, a cancelled prediction, or an output with a value that is
+    /// not finite: in each case there is no chunk at all.
+    pub fn predict(
+        &mut self,
+        observation: &Observation,
+        options: &PredictOptions,
+    ) -> Result<ActionChunk, PolicyError> {
+        self.predict_with_taps(observation, options, None)
+    }
+
+    /// As [`Policy::predict`]; `taps` gets every named intermediate value.
+    pub fn predict_with_taps(
+        &mut self,
+        observation: &Observation,
+        options: &PredictOptions,
+        taps: Option<&mut dyn TapSink>,
+    ) -> Result<ActionChunk, PolicyError> {
+        let noise = options.noise.clone().unwrap_or(Noise::Seed(self.version.default_seed()));
+        let start = Instant::now();
+        let input = self.encoder.encode(observation, &noise)?;
+        let encode_time = start.elapsed();
+        let output = self.backend.run(input, &options.cancel, taps)?;
+        let start = Instant::now();
+        let [rows, cols] = self.action_shape;
+        let groups =
+            decode::decode(&self.embodiment, &output.actions, rows, cols, &observation.state)?;
+        let timings = timings(encode_time, &output, start.elapsed());
+        let seed = match noise {
+            Noise::Seed(seed) => Some(seed),
+            Noise::Explicit(_) => None,
+        };
+        Ok(ActionChunk {
+            version: self.version,
+            embodiment: self.embodiment.tag.clone(),
+            instruction: observation.instruction.clone(),
+            seed,
+            stamp_ns: observation.stamp_ns,
+            horizon: self.embodiment.horizon,
+            groups,
+            normalized: output.actions,
+            timings,
+        })
+    }
+}
+
+fn choose_embodiment<'a>(
+    snapshot: &'a Snapshot,
+    tag: Option<&str>,
+) -> Result<&'a Embodiment, PolicyError> {
+    if let Some(tag) = tag {
+        return Ok(snapshot.embodiment(tag)?);
+    }
+    let mut served = snapshot.served();
+    match (served.next(), served.next()) {
+        (Some(only), None) => Ok(only),
+        _ => Err(PolicyError::ChooseEmbodiment {
+            served: snapshot.served().map(|embodiment| embodiment.tag.clone()).collect(),
+        }),
+    }
+}
+
+fn tokenizer_dir(options: &PolicyOptions, snapshot: &Path) -> PathBuf {
+    let inside = snapshot.join(TOKENIZER_FOLDER);
+    match &options.tokenizer {
+        Some(dir) => dir.clone(),
+        None if inside.is_dir() => inside,
+        None => snapshot.to_owned(),
+    }
+}
+
+fn timings(encode: Duration, output: &ModelOutput, decode: Duration) -> StageTimings {
+    let of = |kind: StageKind| {
+        output.timings.iter().filter(|(stage, _)| *stage == kind).map(|(_, time)| *time).sum()
+    };
+    StageTimings {
+        encode,
+        vision: of(StageKind::Vision),
+        llm: of(StageKind::Llm),
+        adapter: of(StageKind::Adapter),
+        denoise: of(StageKind::Denoise),
+        decode,
+    }
+}

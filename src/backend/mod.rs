@@ -39,6 +39,12 @@ pub enum BackendError {
     InputLength { name: &'static str, expected: usize, found: usize },
     #[error("index {value} in '{name}' is outside 0..{limit}")]
     Index { name: &'static str, value: u32, limit: usize },
+    #[error(
+        "constant '{name}' should have {expected} values from the prepare program, found {found:?}"
+    )]
+    Import { name: String, expected: usize, found: Option<usize> },
+    #[error("the threads of the CPU backend could not be started: {reason}")]
+    Threads { reason: String },
     #[error(transparent)]
     Checkpoint(#[from] crate::checkpoint::CheckpointError),
 }

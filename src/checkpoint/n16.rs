@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-pub(super) use config::to_json;
+pub(super) use config::{BACKBONE, to_json};
 pub use layout::{TensorSpec, tensors};
 
 use super::json::{self, Fields};
+use super::network::{CrossAttention, HeadConfig, LlmConfig, VisionConfig};
 use super::processor::{Processor, Schema};
 use super::snapshot::CONFIG_FILE;
 use super::{Checkpoint, CheckpointError};
@@ -103,67 +104,6 @@ pub struct Config {
     pub head: HeadConfig,
 }
 
-/// SigLIP-2 vision tower and its connector.
-#[derive(Clone, Debug, PartialEq)]
-pub struct VisionConfig {
-    pub width: usize,
-    pub layers: usize,
-    pub heads: usize,
-    pub mlp_width: usize,
-    /// Side of a patch in pixels.
-    pub patch: usize,
-    /// Side of the square picture in pixels.
-    pub image_side: usize,
-    /// Side of the stored position table.
-    pub position_side: usize,
-}
-
-/// The kept layers of the Qwen3 language model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LlmConfig {
-    pub width: usize,
-    pub layers: usize,
-    pub heads: usize,
-    pub kv_heads: usize,
-    pub head_dim: usize,
-    pub mlp_width: usize,
-    pub vocabulary: usize,
-    pub rope_theta: f64,
-}
-
-/// The flow-matching action head.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HeadConfig {
-    pub dit_layers: usize,
-    pub dit_heads: usize,
-    pub dit_head_dim: usize,
-    /// Width of the DiT's output, which the action decoder reads.
-    pub dit_output: usize,
-    /// Hidden width of the state encoder and the action decoder.
-    pub hidden: usize,
-    /// Rows of the noise and of the prediction.
-    pub action_rows: usize,
-    pub state_width: usize,
-    pub action_width: usize,
-    /// Embodiment slots of the per-embodiment tensors.
-    pub slots: usize,
-    /// Rows of the learned position table.
-    pub position_rows: usize,
-    /// Every n-th cross-attention block looks at text, the others at pictures.
-    pub attend_text_every: usize,
-    /// Euler steps.
-    pub steps: usize,
-    /// Scale of the integer timestep.
-    pub timestep_buckets: usize,
-}
-
-impl HeadConfig {
-    /// Width of the DiT.
-    pub fn dit_width(&self) -> usize {
-        self.dit_heads * self.dit_head_dim
-    }
-}
-
 /// Shortest picture edges that are served, in pixels. Within them the reference never rescales for its area limits.
 pub const IMAGE_EDGES: RangeInclusive<usize> = 56..=1792;
 
@@ -204,12 +144,13 @@ impl Config {
                 dit_head_dim: 48,
                 dit_output: 1024,
                 hidden: 1024,
+                future_tokens: 0,
                 action_rows: 50,
                 state_width: 128,
                 action_width: 128,
                 slots: 32,
                 position_rows: 1024,
-                attend_text_every: 2,
+                cross_attention: CrossAttention::Alternate { text_every: 2 },
                 steps: 4,
                 timestep_buckets: 1000,
             },

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::embodiments::EmbodimentProblem;
 use super::json;
+use crate::contract::has_no_range;
 
 /// File with the statistics of the training data.
 pub const STATISTICS_FILE: &str = "statistics.json";
@@ -62,7 +63,7 @@ impl<'a> GroupStatistics<'a> {
         Ok(dim)
     }
 
-    /// Low and high bounds, `[dim]`; low is at most high.
+    /// Low and high bounds, `[dim]`; low is at most high, but for rounding in a dimension that never moved.
     pub(super) fn bounds(
         &self,
         keys: [&'static str; 2],
@@ -71,7 +72,10 @@ impl<'a> GroupStatistics<'a> {
     ) -> Result<StatisticPair, EmbodimentProblem> {
         let pair = self.pair(keys, dim, horizon)?;
         let (low, high) = pair.values();
-        match low.iter().zip(high).position(|(low, high)| !(high - low).is_finite() || high < low) {
+        let unusable = |(low, high): (&f64, &f64)| {
+            !(high - low).is_finite() || (high < low && !has_no_range(*low, *high))
+        };
+        match low.iter().zip(high).position(unusable) {
             Some(at) => Err(EmbodimentProblem::Bounds {
                 table: self.table,
                 group: self.group.to_owned(),

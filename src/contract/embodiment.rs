@@ -58,6 +58,15 @@ impl StateEncoding {
     }
 }
 
+/// Absolute and relative part of the tolerance under which a dimension counts as without range.
+const NO_RANGE_ABSOLUTE: f64 = 1e-8;
+const NO_RANGE_RELATIVE: f64 = 1e-5;
+
+/// Whether a dimension with these bounds never moved in the data set, up to rounding; either bound may be the larger.
+pub fn has_no_range(min: f64, max: f64) -> bool {
+    (max - min).abs() <= NO_RANGE_ABSOLUTE + NO_RANGE_RELATIVE * min.abs()
+}
+
 /// Layout of an end-effector pose in a group's columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoseFormat {
@@ -112,6 +121,6 @@ pub enum ActionNormalization {
     MinMaxPerStep { min: Vec<f64>, max: Vec<f64> },
     /// `x * std + mean`, unclipped; a dimension whose `std` is 0 is passed through.
     MeanStd { mean: Vec<f64>, std: Vec<f64> },
-    /// As `MeanStd`, with values for each dimension at each step; `[horizon, dim]`, row-major.
+    /// As `MeanStd`, with statistics of each dimension at each step; `[horizon, dim]`, row-major.
     MeanStdPerStep { mean: Vec<f64>, std: Vec<f64> },
 }

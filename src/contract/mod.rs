@@ -4,13 +4,15 @@ mod chunk;
 mod embodiment;
 mod observation;
 mod options;
+mod state;
 mod version;
 
 pub use chunk::{ActionChunk, ActionGroup, Representation, StageTimings};
 pub use embodiment::{
     ActionGroupSpec, ActionNormalization, ActionReference, Embodiment, PoseFormat, StateEncoding,
-    StateGroupSpec,
+    StateGroupSpec, has_no_range,
 };
 pub use observation::{FRAME_SIDE, Frame, FrameError, Observation};
 pub use options::{CancelToken, Noise, PredictOptions, TapSink};
+pub use state::{StateError, state_group};
 pub use version::Version;

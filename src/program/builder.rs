@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::{
     Activation, AttentionShape, BufferId, BufferSource, BufferSpec, IndexId, IndexInput, IndexSpec,
-    Input, Modulation, Op, Orientation, Program, Stage, StageKind, View, WeightId, WeightSpec,
+    Input, Modulation, Op, Orientation, PatchGrid, Program, Stage, StageKind, View, WeightId,
+    WeightSpec,
 };
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::contract::Version;
@@ -66,6 +67,11 @@ impl<'a> ProgramBuilder<'a> {
     pub fn index(&mut self, input: IndexInput, len: usize) -> IndexId {
         self.program.indices.push(IndexSpec { input, len });
         IndexId(self.program.indices.len() - 1)
+    }
+
+    /// How many entries an index list has.
+    pub fn index_len(&self, index: IndexId) -> usize {
+        self.program.indices[index.0].len
     }
 
     fn buffer(&mut self, name: &str, rows: usize, cols: usize, source: BufferSource) -> View {
@@ -130,6 +136,19 @@ impl<'a> ProgramBuilder<'a> {
         self.known.insert(spec.clone(), id);
         self.program.weights.push(spec);
         Ok(id)
+    }
+
+    /// `out = activation(Linear(x))` with the Linear named `prefix`, bias included.
+    pub fn project(
+        &mut self,
+        prefix: &str,
+        x: View,
+        activation: Activation,
+        out: View,
+    ) -> Result<(), CheckpointError> {
+        let (weight, bias) = self.weight_and_bias(prefix, out.cols, x.cols)?;
+        self.linear(x, (weight, Some(bias)), activation, out);
+        Ok(())
     }
 
     pub fn linear(
@@ -227,6 +246,16 @@ impl<'a> ProgramBuilder<'a> {
         self.push(Op::ScatterRows { x, rows, out });
     }
 
+    pub fn scatter_add_rows(&mut self, x: View, rows: IndexId, out: View) {
+        assert_eq!((self.program.indices[rows.0].len, out.cols), (x.rows, x.cols));
+        self.push(Op::ScatterAddRows { x, rows, out });
+    }
+
+    pub fn reshape(&mut self, x: View, out: View) {
+        assert_eq!(x.rows * x.cols, out.rows * out.cols, "{x:?} as {out:?}");
+        self.push(Op::Reshape { x, out });
+    }
+
     pub fn copy(&mut self, x: View, out: View) {
         self.check_same_shape(x, out);
         self.push(Op::Copy { x, out });
@@ -241,6 +270,12 @@ impl<'a> ProgramBuilder<'a> {
         let spec = &self.program.weights[weight.0];
         assert!(spec.rows >= out.rows && spec.cols == out.cols, "{} onto {out:?}", spec.tensor);
         self.push(Op::AddWeight { weight, out });
+    }
+
+    pub fn copy_weight(&mut self, weight: WeightId, out: View) {
+        let spec = &self.program.weights[weight.0];
+        assert_eq!((spec.rows, spec.cols), (out.rows, out.cols), "{} to {out:?}", spec.tensor);
+        self.push(Op::CopyWeight { weight, out });
     }
 
     pub fn add_scaled(&mut self, x: View, factor: f32, out: View) {
@@ -259,11 +294,12 @@ impl<'a> ProgramBuilder<'a> {
         self.push(Op::SiluMul { gate, up, out });
     }
 
-    pub fn patchify(&mut self, x: View, side: usize, patch: usize, channels: usize, out: View) {
-        let grid = side / patch;
+    pub fn patchify(&mut self, x: View, grid: PatchGrid, out: View) {
+        let PatchGrid { side, patch, channels, .. } = grid;
+        let cells = side / patch * (side / patch);
         assert_eq!(x.cols, channels * side * side);
-        assert_eq!((out.rows, out.cols), (x.rows * grid * grid, patch * patch * channels));
-        self.push(Op::Patchify { x, side, patch, channels, out });
+        assert_eq!((out.rows, out.cols), (x.rows * cells, patch * patch * channels));
+        self.push(Op::Patchify { x, grid, out });
     }
 
     pub fn space_to_depth(&mut self, x: View, side: usize, out: View) {

@@ -7,14 +7,34 @@
 //! Work that no input changes stands in a program of its own, the *prepare* program: it runs once at load and what
 //! it [exports](Program::exports) is what the request programs [import](Program::imports) by name.
 
+mod adapter;
 mod builder;
+mod dit;
+mod mrope;
+pub mod n15;
 pub mod n16;
+pub mod n17;
 mod op;
+mod position_table;
+mod qwen3;
+mod qwen3_vision;
+mod siglip;
+mod sinusoid;
 
 pub use builder::ProgramBuilder;
-pub use op::{Activation, AttentionShape, Modulation, Op};
+pub use op::{Activation, AttentionShape, Modulation, Op, PatchGrid, PatchOrder};
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::contract::Version;
+
+/// The programs of one checkpoint.
+pub trait ModelPrograms: Send {
+    /// Runs once at load; its exports are what the request programs import.
+    fn prepare(&self, checkpoint: &Checkpoint) -> Result<Program, CheckpointError>;
+
+    /// One request of the given layout; exports [`ACTIONS`].
+    fn request(&self, checkpoint: &Checkpoint, layout: Layout) -> Result<Program, CheckpointError>;
+}
 
 /// Everything about a request that changes the shapes of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +43,8 @@ pub struct Layout {
     pub tokens: usize,
     /// Pictures: cameras times frames per camera.
     pub images: usize,
+    /// Rows and columns of patches of every picture.
+    pub grid: [usize; 2],
 }
 
 /// The parts of a request, in order; each backend times and, on a card, traces them separately.
@@ -85,7 +107,7 @@ pub enum BufferSource {
 /// The f32 inputs of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
-    /// Normalised pixels, one picture a row: `[images, 3 * side * side]`, channel first.
+    /// Normalised pixels, one picture a row, channel first (`[images, 3 * side * side]`), or one patch a row.
     Pixels,
     /// Encoded state, `[1, max_state_dim]`.
     State,

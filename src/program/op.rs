@@ -15,6 +15,15 @@ pub enum Activation {
     GeluErf,
 }
 
+/// Order of the values within a patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PatchOrder {
+    /// Row, column, channel: channel fastest.
+    ChannelLast,
+    /// Channel, row, column: column fastest, as a convolution kernel is stored.
+    ChannelFirst,
+}
+
 /// Scale and shift of an adaptive layer norm: `norm(x) * (1 + scale) + shift`, each `[1, cols]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Modulation {
@@ -36,6 +45,17 @@ pub struct AttentionShape {
     pub causal: bool,
     /// The rows are this many sequences of equal length, one after the other, that do not see each other.
     pub sequences: usize,
+}
+
+/// How a square picture is cut into patches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PatchGrid {
+    /// Side of the picture in pixels.
+    pub side: usize,
+    /// Side of a patch in pixels.
+    pub patch: usize,
+    pub channels: usize,
+    pub order: PatchOrder,
 }
 
 /// One instruction. Operands are views; `out` never overlaps an operand unless the text says "in place".
@@ -66,8 +86,14 @@ pub enum Op {
     GatherRows { x: View, rows: IndexId, out: View },
     /// `out[rows[i]] = x[i]`, the other rows of `out` stay.
     ScatterRows { x: View, rows: IndexId, out: View },
+    /// `out[rows[i]] += x[i]`, in place.
+    ScatterAddRows { x: View, rows: IndexId, out: View },
+    /// `out = x`, where both hold the same number of values, read row by row.
+    Reshape { x: View, out: View },
     /// `out = x`
     Copy { x: View, out: View },
+    /// `out = weight`
+    CopyWeight { weight: WeightId, out: View },
     /// `out += x`, in place; a view `x` of fewer rows is repeated.
     Add { x: View, out: View },
     /// `out += weight`, in place; the rows of the weight from 0 on.
@@ -79,8 +105,8 @@ pub enum Op {
     /// `out = silu(gate) * up`
     SiluMul { gate: View, up: View, out: View },
     /// Pictures `[images, channels * side * side]` to patches `[images * grid^2, patch^2 * channels]`:
-    /// grid cells in raster order, within a patch row, column, channel (channel fastest).
-    Patchify { x: View, side: usize, patch: usize, channels: usize, out: View },
+    /// grid cells in raster order.
+    Patchify { x: View, grid: PatchGrid, out: View },
     /// 2x2 neighbours on a `side` x `side` grid become one row: `[images * side^2, c]` to
     /// `[images * (side/2)^2, 4 c]` with column `4 c + 2 dy + dx`.
     SpaceToDepth { x: View, side: usize, out: View },

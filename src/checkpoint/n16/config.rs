@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 
-use super::{Config, HeadConfig, LlmConfig, VisionConfig};
+use super::{Config, CrossAttention, HeadConfig, LlmConfig, VisionConfig};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::json::Fields;
 use crate::contract::Version;
@@ -193,11 +193,13 @@ fn read_head(config: &Fields<'_>, llm: &LlmConfig) -> Result<HeadConfig, Checkpo
         action_width: config.size("max_action_dim", widths, WIDTHS)?,
         slots: config.size("max_num_embodiments", Some(default::SLOTS), SLOTS)?,
         position_rows: config.size("max_seq_len", Some(default::POSITION_ROWS), WIDTHS)?,
-        attend_text_every: config.size(
-            "attend_text_every_n_blocks",
-            Some(default::ATTEND_TEXT_EVERY),
-            LAYERS,
-        )?,
+        cross_attention: CrossAttention::Alternate {
+            text_every: config.size(
+                "attend_text_every_n_blocks",
+                Some(default::ATTEND_TEXT_EVERY),
+                LAYERS,
+            )?,
+        },
         steps: config.size("num_inference_timesteps", Some(default::STEPS), STEPS)?,
         timestep_buckets: config.size("num_timestep_buckets", Some(default::BUCKETS), BUCKETS)?,
         ..released
@@ -270,6 +272,14 @@ fn read_dit(
     Ok(())
 }
 
+/// Period with which the cross blocks look at text; always given in N1.6, whose blocks look at text and pictures in turn.
+fn text_every(cross_attention: CrossAttention) -> Option<usize> {
+    match cross_attention {
+        CrossAttention::Alternate { text_every } => Some(text_every),
+        CrossAttention::All => None,
+    }
+}
+
 /// `config.json` and `eagle_config.json` of a network, as [`read`] reads them back.
 pub(in crate::checkpoint) fn to_json(config: &Config) -> (Value, Value) {
     let Config { vision, llm, head } = config;
@@ -290,7 +300,7 @@ pub(in crate::checkpoint) fn to_json(config: &Config) -> (Value, Value) {
         "max_seq_len": head.position_rows,
         "use_vlln": true,
         "use_alternate_vl_dit": true,
-        "attend_text_every_n_blocks": head.attend_text_every,
+        "attend_text_every_n_blocks": text_every(head.cross_attention),
         "diffusion_model_cfg": {
             "num_layers": head.dit_layers,
             "num_attention_heads": head.dit_heads,

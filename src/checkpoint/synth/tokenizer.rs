@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 /// Most merges that are learnt.
 const MERGES: usize = 400;
 
+/// A pair must stand together at least this often to be merged.
+const LEAST_COUNT: usize = 2;
+
 /// First line of a merges file.
 const MERGES_HEADER: &str = "#version: 0.2";
 
@@ -147,7 +150,10 @@ fn learn_merges() -> Vec<(String, String)> {
         }
         // `max_by_key` keeps the last of equals, so the alphabet is walked backwards.
         let best = counts.into_iter().rev().max_by_key(|(_, count)| *count);
-        let Some(((left, right), _)) = best else { break };
+        let Some(((left, right), count)) = best else { break };
+        if count < LEAST_COUNT {
+            break;
+        }
         let (left, right) = (left.to_owned(), right.to_owned());
         words = words
             .into_iter()
@@ -200,8 +206,8 @@ mod tests {
         let mut ids: Vec<u64> = vocab.values().map(|id| id.as_u64().unwrap()).collect();
         ids.sort_unstable();
         assert_eq!(ids, (0..ids.len() as u64).collect::<Vec<_>>());
-        assert!((456..FIRST_SPECIAL).contains(&ids.len()), "{} tokens", ids.len());
-        assert_eq!(files.merges.lines().count() - 1, MERGES);
+        assert!(ids.len() > 256 + 100, "{} tokens", ids.len());
+        assert_eq!(ids.len(), 256 + files.merges.lines().count() - 1);
         assert_eq!(files.added_tokens["<|endoftext|>"], 151_643);
         assert_eq!(files.added_tokens["<IMG_CONTEXT>"], 151_669);
         assert_eq!(files.added_tokens["</interval>"], 151_679);

@@ -1,0 +1,39 @@
+//! Time to encode one camera frame on one thread.
+//!
+//! `benches/reference/image_chain.py time` runs this next to the reference's own libraries.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use gr00t_blackhole::contract::Frame;
+use gr00t_blackhole::encode::image::n16::{FrameChain, FrameChainParams};
+
+const SIZES: [(u32, u32); 4] = [(256, 256), (640, 480), (1280, 720), (1920, 1080)];
+
+/// Bytes without structure: nothing for a branch predictor to learn.
+fn noise(width: u32, height: u32) -> Frame {
+    let mut state = 1u64;
+    let sample = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    let length = 3 * width as usize * height as usize;
+    let rgb = std::iter::repeat_with(sample).take(length).collect();
+    Frame::new(width, height, rgb).expect("the sizes above are within the limits")
+}
+
+fn n16_frame_chain(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("n16_frame_chain");
+    for (width, height) in SIZES {
+        let frame = noise(width, height);
+        let mut chain = FrameChain::new(FrameChainParams::default()).expect("released values");
+        let mut out = vec![0.0; chain.output_len()];
+        group.throughput(Throughput::Elements(1));
+        group.bench_function(format!("{width}x{height}"), |bencher| {
+            bencher.iter(|| chain.encode(&frame, &mut out));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, n16_frame_chain);
+criterion_main!(benches);

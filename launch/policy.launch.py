@@ -1,0 +1,77 @@
+"""Starts the policy node: from camera and joint-state topics to action chunks.
+
+    ros2 launch gr00t_blackhole policy.launch.py params_file:=/path/to/robot.yaml snapshot:=/path/to/GR00T-N1.6-3B
+
+An argument that is given overrides the parameter file; one that is left empty leaves to the file, or to the node's own
+default, what the parameter is. `ros2 launch gr00t_blackhole policy.launch.py --show-args` lists them all.
+"""
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+# Arguments that stand for a parameter of the node: name, type, description.
+PARAMETERS = (
+    ('snapshot', str, 'Snapshot directory of the checkpoint.'),
+    ('tokenizer', str, 'Directory of the tokenizer files, where they are not in the snapshot.'),
+    ('version', str, "Model version: n15, n16, n17, or auto to take it from the checkpoint."),
+    ('embodiment', str, "The checkpoint's tag of the robot, such as gr1."),
+    ('instruction', str, 'What the robot is to do from the start on.'),
+    ('seed', int, "Seed of the initial noise; -1 for the model version's own."),
+    ('rate_hz', float, 'Predictions per second that the timer aims at [Hz]; 0 for no timer.'),
+    ('use_sim_time', bool, 'Take the time from /clock: true or false.'),
+)
+
+# The other arguments: name, default, description.
+SETTINGS = (
+    ('params_file', '', "Parameter file of the robot: cameras, joints, limits. See config/default.yaml."),
+    ('namespace', '', 'Namespace of the node and of its relative topics.'),
+    ('name', 'gr00t_blackhole', 'Name of the node.'),
+    ('log_level', 'info', 'Least severity that is logged: error, warn, info, debug or trace.'),
+)
+
+LOG_LEVELS = ['error', 'warn', 'info', 'debug', 'trace']
+
+
+def parameter_overrides(context):
+    """The parameters that were given as launch arguments."""
+    overrides = {}
+    for name, kind, _ in PARAMETERS:
+        text = LaunchConfiguration(name).perform(context)
+        if text:
+            # With its type stated, an instruction such as "yes" or "place: left" stays text.
+            overrides[name] = ParameterValue(text, value_type=kind)
+    return overrides
+
+
+def policy_node(context):
+    setting = {name: LaunchConfiguration(name).perform(context) for name, _, _ in SETTINGS}
+    parameters = [setting['params_file']] if setting['params_file'] else []
+    overrides = parameter_overrides(context)
+    if overrides:
+        parameters.append(overrides)
+    return [
+        Node(
+            package='gr00t_blackhole',
+            executable='gr00t_blackhole',
+            name=setting['name'],
+            namespace=setting['namespace'],
+            arguments=['node'],
+            parameters=parameters,
+            additional_env={'RUST_LOG': setting['log_level']},
+            output='screen',
+            emulate_tty=True,
+        )
+    ]
+
+
+def generate_launch_description():
+    arguments = [
+        DeclareLaunchArgument(name, default_value='', description=description) for name, _, description in PARAMETERS
+    ]
+    for name, default, description in SETTINGS:
+        choices = {'choices': LOG_LEVELS} if name == 'log_level' else {}
+        arguments.append(DeclareLaunchArgument(name, default_value=default, description=description, **choices))
+    return LaunchDescription([*arguments, OpaqueFunction(function=policy_node)])

@@ -1,0 +1,77 @@
+#!/bin/bash
+# Passes all tests: sets up what is missing, then runs the Rust tests and the tests with ROS 2 peers.
+#
+#   scripts/test.sh                   everything
+#   scripts/test.sh ARGUMENT...       only cargo test, with these arguments: scripts/test.sh --test golden_n16
+#   scripts/test.sh ros [NAME...]     only the tests with ROS 2 peers, or those named: scripts/test.sh ros node_test
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$ROOT"
+
+readonly RUST_LABEL="Rust tests"
+readonly ROS_LABEL="tests with ROS 2 peers"
+
+ros_tests() {
+  cd "$ROOT/tests/ros"
+  if [ $# -eq 0 ]; then
+    "$GR00T_BLACKHOLE_PYTHON" -m unittest discover -v -p '*_test.py'
+  else
+    "$GR00T_BLACKHOLE_PYTHON" -m unittest -v "$@"
+  fi
+}
+
+passed=0
+failed=0
+skipped=0
+
+# Adds the closing lines of cargo's test programs in the log of a step.
+count_rust_tests() {
+  local numbers
+  while read -r -a numbers; do
+    passed=$((passed + numbers[0]))
+    failed=$((failed + numbers[1]))
+    skipped=$((skipped + numbers[2]))
+  done < <(sed -nE 's/^test result: .* ([0-9]+) passed; ([0-9]+) failed; ([0-9]+) ignored;.*/\1 \2 \3/p' "$1")
+}
+
+# Adds unittest's closing lines: "Ran 9 tests in 3 s", then "FAILED (failures=1, errors=2, skipped=3)" or "OK".
+count_ros_tests() {
+  local log=$1 ran not_passed=0 not_run=0 number
+  ran=$(sed -nE 's/^Ran ([0-9]+) tests? in .*/\1/p' "$log" | tail -n 1)
+  for number in $(grep -E '^FAILED \(' "$log" | tail -n 1 | grep -oE '(failures|errors)=[0-9]+' | grep -oE '[0-9]+'); do
+    not_passed=$((not_passed + number))
+  done
+  for number in $(grep -E '^(OK|FAILED) \(' "$log" | tail -n 1 | grep -oE 'skipped=[0-9]+' | grep -oE '[0-9]+'); do
+    not_run=$((not_run + number))
+  done
+  passed=$((passed + ${ran:-0} - not_passed - not_run))
+  failed=$((failed + not_passed))
+  skipped=$((skipped + not_run))
+}
+
+scripts/setup.sh
+# shellcheck disable=SC1091
+source "$ROS_DIR/env.sh"
+PATH=$PATH:$HOME/.cargo/bin
+
+if [ "${1:-}" = ros ]; then
+  shift
+  cargo build --release --bin gr00t_blackhole
+  ros_tests "$@"
+  exit
+elif [ $# -gt 0 ]; then
+  exec cargo test --release "$@"
+fi
+
+status=0
+step "build of the node and the tests" cargo test --release --no-run || die "The package does not build (see above)."
+step "build of the binary" cargo build --release --bin gr00t_blackhole || die "The binary does not build (see above)."
+step "$RUST_LABEL" cargo test --release --no-fail-fast || status=1
+count_rust_tests "$(log_of "$RUST_LABEL")"
+step "$ROS_LABEL" ros_tests || status=1
+count_ros_tests "$(log_of "$ROS_LABEL")"
+
+# A step that failed without a failed test (a crash, say) must not look like a success.
+[ "$status" -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
+echo "$passed passed, $failed failed, $skipped skipped"
+exit "$status"

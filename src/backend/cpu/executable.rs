@@ -1,0 +1,156 @@
+//! A program with its buffers: allocation, inputs, stages.
+
+use std::collections::HashMap;
+
+use super::interpreter::Interpreter;
+use super::memory::Memory;
+use crate::backend::BackendError;
+use crate::checkpoint::Checkpoint;
+use crate::contract::{CancelToken, TapSink};
+use crate::encode::ModelInput;
+use crate::program::{BufferId, BufferSource, IndexInput, Input, Op, Program, StageKind};
+
+/// What prepare programs export, by name.
+pub type Constants = HashMap<String, Vec<f32>>;
+
+/// A program, and the memory that it works on.
+pub struct Executable {
+    program: Program,
+    memory: Memory,
+    indices: Vec<Vec<u32>>,
+}
+
+impl Executable {
+    /// Allocates every buffer; nothing is allocated when the program runs.
+    pub fn new(program: Program, constants: &Constants) -> Result<Self, BackendError> {
+        let mut buffers = Vec::with_capacity(program.buffers.len());
+        for spec in &program.buffers {
+            let len = spec.rows * spec.cols;
+            let values = match &spec.source {
+                BufferSource::Scratch | BufferSource::Input(_) => vec![0.0; len],
+                BufferSource::Constant(values) => values.clone(),
+                BufferSource::Import(name) => match constants.get(name) {
+                    Some(values) if values.len() == len => values.clone(),
+                    other => {
+                        return Err(BackendError::Import {
+                            name: name.clone(),
+                            expected: len,
+                            found: other.map(Vec::len),
+                        });
+                    }
+                },
+            };
+            buffers.push((values, spec.cols));
+        }
+        let indices = program.indices.iter().map(|spec| vec![0; spec.len]).collect();
+        Ok(Self { program, memory: Memory::new(buffers.into_iter()), indices })
+    }
+
+    pub fn stages(&self) -> usize {
+        self.program.stages.len()
+    }
+
+    /// The contents of an exported buffer; empty if the program exports no such name.
+    pub fn export(&self, name: &str) -> &[f32] {
+        let exports = &self.program.exports;
+        exports
+            .iter()
+            .find(|(export, _)| export == name)
+            .map_or(&[], |(_, buffer)| self.memory.whole(*buffer))
+    }
+
+    /// All exported buffers by name.
+    pub fn into_exports(mut self) -> Constants {
+        let exports = std::mem::take(&mut self.program.exports);
+        exports.into_iter().map(|(name, buffer)| (name, self.memory.take(buffer))).collect()
+    }
+
+    /// Copies a request's inputs to where the instructions look for them.
+    pub fn bind(&mut self, input: &ModelInput) -> Result<(), BackendError> {
+        for (number, spec) in self.program.buffers.iter().enumerate() {
+            let BufferSource::Input(kind) = spec.source else { continue };
+            let buffer = self.memory.whole_mut(BufferId(number));
+            let (name, values) = match kind {
+                Input::Pixels => ("pixels", &input.pixels),
+                Input::State => ("state", &input.state),
+                Input::Noise => ("noise", &input.noise),
+            };
+            if values.len() != buffer.len() {
+                return Err(BackendError::InputLength {
+                    name,
+                    expected: buffer.len(),
+                    found: values.len(),
+                });
+            }
+            buffer.copy_from_slice(values);
+        }
+        for (spec, list) in self.program.indices.iter().zip(&mut self.indices) {
+            let (name, found) = match spec.input {
+                IndexInput::TokenIds => ("token ids", fill(list, input.token_ids.iter().copied())),
+                IndexInput::ImageRows => ("image rows", fill(list, input.image_rows())),
+                IndexInput::TextRows => ("text rows", fill(list, input.text_rows())),
+            };
+            if found != spec.len {
+                return Err(BackendError::InputLength { name, expected: spec.len, found });
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs every stage of a program that has no inputs.
+    pub fn run_all(
+        &mut self,
+        checkpoint: &Checkpoint,
+        threads: &rayon::ThreadPool,
+        mut taps: Option<&mut dyn TapSink>,
+    ) -> Result<(), BackendError> {
+        let never = CancelToken::default();
+        for stage in 0..self.stages() {
+            self.run_stage(stage, checkpoint, threads, &never, &mut taps)?;
+        }
+        Ok(())
+    }
+
+    /// Runs one stage; a cancelled one ends after the instruction at hand.
+    pub fn run_stage(
+        &mut self,
+        stage: usize,
+        checkpoint: &Checkpoint,
+        threads: &rayon::ThreadPool,
+        cancel: &CancelToken,
+        taps: &mut Option<&mut dyn TapSink>,
+    ) -> Result<StageKind, BackendError> {
+        let kind = self.program.stages[stage].kind;
+        for index in 0..self.program.stages[stage].ops.len() {
+            if cancel.is_cancelled() {
+                return Err(BackendError::Cancelled { stage: kind });
+            }
+            let op = &self.program.stages[stage].ops[index];
+            if let Op::Tap { x, name } = op {
+                if let Some(sink) = taps.as_deref_mut() {
+                    let view = self.memory.read(*x);
+                    let values = (0..x.rows).flat_map(|row| view.row(row)).copied();
+                    sink.tap(name, x.rows, x.cols, &values.collect::<Vec<f32>>());
+                }
+                continue;
+            }
+            let interpreter =
+                Interpreter { weights: &self.program.weights, indices: &self.indices, checkpoint };
+            let memory = &mut self.memory;
+            threads.install(|| interpreter.execute(op, memory))?;
+        }
+        Ok(kind)
+    }
+}
+
+/// Fills `list` as far as it goes; returns how many values there were.
+fn fill(list: &mut [u32], values: impl Iterator<Item = u32>) -> usize {
+    let mut count = 0;
+    for value in values {
+        if let Some(entry) = list.get_mut(count) {
+            *entry = value;
+        }
+        count += 1;
+    }
+    count
+}

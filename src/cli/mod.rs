@@ -1,0 +1,63 @@
+//! The command line. Every subcommand is an adapter around [`crate::policy`] and stands in a file of its own.
+//!
+//! Exit status: 0 success, 1 failure with one sentence on standard error, 2 wrong usage.
+
+mod observation_file;
+mod predict;
+mod progress;
+mod synth;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+#[cfg(feature = "ros")]
+use crate::node::{play, start, watch};
+use crate::recording;
+
+/// NVIDIA GR00T policies on a robot: ROS 2 node and offline tools.
+#[derive(Debug, Parser)]
+#[command(name = "gr00t_blackhole", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The ROS 2 node: camera and joint-state topics in, action chunks out.
+    #[cfg(feature = "ros")]
+    Node(start::NodeArgs),
+    /// Compute one action chunk from an observation file; no ROS involved.
+    Predict(predict::PredictArgs),
+    /// Write the bundled recording: camera and joint states of a robot at a table, as a rosbag2 bag.
+    MakeRecording(recording::MakeRecordingArgs),
+    /// Play a recording onto its topics, stamped as if it happened now.
+    #[cfg(feature = "ros")]
+    Play(play::PlayArgs),
+    /// Write a synthetic checkpoint: same names and shapes as a released one, made-up weights.
+    Synth(synth::SynthArgs),
+    /// Show action chunks as they arrive, and draw them.
+    #[cfg(feature = "ros")]
+    Watch(watch::WatchArgs),
+}
+
+/// Parses the arguments of this process and runs the subcommand.
+///
+/// # Errors
+/// Whatever the subcommand reports, as one sentence.
+pub fn run() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    match cli.command {
+        #[cfg(feature = "ros")]
+        Command::Node(args) => start::run(&args),
+        Command::Predict(args) => predict::run(&args),
+        Command::MakeRecording(args) => recording::run(&args),
+        #[cfg(feature = "ros")]
+        Command::Play(args) => play::run(&args),
+        Command::Synth(args) => synth::run(&args),
+        #[cfg(feature = "ros")]
+        Command::Watch(args) => watch::run(&args),
+    }
+}

@@ -1,0 +1,103 @@
+//! `predict`: one chunk from an observation file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use serde::Serialize;
+
+use super::observation_file;
+use crate::contract::{ActionChunk, Noise, PredictOptions, Representation};
+use crate::policy::{Policy, PolicyOptions};
+
+#[derive(Debug, Args)]
+pub struct PredictArgs {
+    /// Snapshot directory of the checkpoint.
+    #[arg(long)]
+    snapshot: PathBuf,
+    /// Observation as JSON: instruction, frames (picture files), state, and optionally seed or noise.
+    #[arg(long)]
+    observation: PathBuf,
+    /// Directory with the tokenizer files; default: the snapshot's `tokenizer` folder, or the snapshot itself.
+    #[arg(long)]
+    tokenizer: Option<PathBuf>,
+    /// Embodiment tag; may be left out when the checkpoint serves only one.
+    #[arg(long)]
+    embodiment: Option<String>,
+    /// Seed of the initial noise; overrides the observation's seed or noise.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Threads of the CPU backend; 0 means all cores.
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+    /// Also give the network's output before decoding, as `normalized`.
+    #[arg(long)]
+    return_normalized: bool,
+    /// Write the JSON here instead of to standard output.
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+/// The chunk as JSON.
+#[derive(Serialize)]
+struct Answer<'a> {
+    version: &'a str,
+    embodiment: &'a str,
+    instruction: &'a str,
+    /// Null when the noise was given explicitly.
+    seed: Option<u64>,
+    stamp_ns: i64,
+    action_horizon: usize,
+    action_keys: Vec<&'a str>,
+    action_dims: BTreeMap<&'a str, usize>,
+    representations: BTreeMap<&'a str, Representation>,
+    /// Per group: one row per step, physical units.
+    actions: BTreeMap<&'a str, Vec<&'a [f32]>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    normalized: Option<&'a [f32]>,
+    timing_ms: BTreeMap<&'static str, f64>,
+}
+
+pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
+    let (observation, noise) = observation_file::read(&args.observation)?;
+    let mut policy = Policy::load(&PolicyOptions {
+        snapshot: args.snapshot.clone(),
+        tokenizer: args.tokenizer.clone(),
+        embodiment: args.embodiment.clone(),
+        threads: args.threads,
+    })?;
+    let noise = args.seed.map(Noise::Seed).or(noise);
+    let chunk = policy.predict(&observation, &PredictOptions { noise, ..Default::default() })?;
+    let json = serde_json::to_string_pretty(&answer(&chunk, args.return_normalized))?;
+    match &args.out {
+        Some(path) => fs::write(path, json + "\n")
+            .with_context(|| format!("cannot write {}", path.display()))?,
+        None => println!("{json}"),
+    }
+    Ok(())
+}
+
+fn answer(chunk: &ActionChunk, with_normalized: bool) -> Answer<'_> {
+    let groups = || chunk.groups.iter();
+    let milliseconds =
+        chunk.timings.stages().map(|(stage, time)| (stage, time.as_secs_f64() * 1e3));
+    let total = ("total", chunk.timings.total().as_secs_f64() * 1e3);
+    Answer {
+        version: chunk.version.name(),
+        embodiment: &chunk.embodiment,
+        instruction: &chunk.instruction,
+        seed: chunk.seed,
+        stamp_ns: chunk.stamp_ns,
+        action_horizon: chunk.horizon,
+        action_keys: groups().map(|group| group.name.as_str()).collect(),
+        action_dims: groups().map(|group| (group.name.as_str(), group.dim)).collect(),
+        representations: groups().map(|g| (g.name.as_str(), g.representation)).collect(),
+        actions: groups()
+            .map(|group| (group.name.as_str(), group.values.chunks_exact(group.dim).collect()))
+            .collect(),
+        normalized: with_normalized.then_some(chunk.normalized.as_slice()),
+        timing_ms: milliseconds.into_iter().chain([total]).collect(),
+    }
+}

@@ -1,0 +1,26 @@
+//! Progress of long work on standard error: a bar on a terminal, a line now and then elsewhere.
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A progress bar that counts bytes.
+pub struct Bytes(ProgressBar);
+
+impl Bytes {
+    pub fn new(what: &'static str) -> Self {
+        let style = ProgressStyle::with_template(
+            "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
+        )
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+        Self(ProgressBar::no_length().with_style(style).with_message(what))
+    }
+
+    /// `done` of `total` bytes are finished.
+    pub fn update(&self, done: u64, total: u64) {
+        self.0.set_length(total);
+        self.0.set_position(done);
+    }
+
+    pub fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,48 @@
+//! The observation's state, checked group by group before anything is computed from it.
+
+use std::collections::BTreeMap;
+
+use super::StateGroupSpec;
+
+/// Why a state group is refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StateError {
+    #[error("state group '{group}' is missing; the observation has {found:?}")]
+    Missing { group: String, found: Vec<String> },
+    #[error(
+        "state group '{group}' is not one of the embodiment's, which are {expected:?}; \
+         leave it out or give it the right name"
+    )]
+    Unknown { group: String, expected: Vec<String> },
+    #[error(
+        "state group '{group}' has {found} values; the checkpoint's statistics have {expected}"
+    )]
+    Width { group: String, expected: usize, found: usize },
+    #[error(
+        "state group '{group}' has {value} at index {index}; it must be a finite number of f32's range"
+    )]
+    NotFinite { group: String, index: usize, value: f64 },
+}
+
+/// The values of one state group, `[spec.dim]`, rounded to the f32 that the models were trained on.
+///
+/// # Errors
+/// The group is missing, has another width, or holds a value that is no finite f32.
+pub fn state_group(
+    state: &BTreeMap<String, Vec<f64>>,
+    spec: &StateGroupSpec,
+) -> Result<Vec<f32>, StateError> {
+    let group = || spec.name.clone();
+    let values = state.get(&spec.name).ok_or_else(|| StateError::Missing {
+        group: group(),
+        found: state.keys().cloned().collect(),
+    })?;
+    if values.len() != spec.dim {
+        return Err(StateError::Width { group: group(), expected: spec.dim, found: values.len() });
+    }
+    let rounded: Vec<f32> = values.iter().map(|&value| value as f32).collect();
+    if let Some(index) = rounded.iter().position(|value| !value.is_finite()) {
+        return Err(StateError::NotFinite { group: group(), index, value: values[index] });
+    }
+    Ok(rounded)
+}

@@ -1,0 +1,77 @@
+//! From an instruction to the token ids that a model reads, per version.
+
+mod formalize;
+pub mod n16;
+
+use super::tokenizer::TokenizerError;
+
+pub use formalize::formalize_language;
+
+/// Longest instruction that is accepted, in characters.
+pub const MAX_INSTRUCTION_CHARS: usize = 2000;
+/// Longest prompt that is accepted, in tokens, pictures included.
+pub const MAX_PROMPT_TOKENS: usize = 4096;
+
+/// A tokenised prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    /// The instruction as it went into the prompt.
+    pub instruction: String,
+    /// Token ids of the whole prompt, `[tokens]`.
+    pub token_ids: Vec<u32>,
+    /// True where a token stands for a piece of a picture, `[tokens]`.
+    pub image_mask: Vec<bool>,
+}
+
+/// Why an instruction does not become a prompt.
+#[derive(Debug, thiserror::Error)]
+pub enum PromptError {
+    #[error(
+        "the instruction is empty; say what the robot is to do in 1 to {MAX_INSTRUCTION_CHARS} characters"
+    )]
+    Empty,
+    #[error("the instruction has {chars} characters; at most {MAX_INSTRUCTION_CHARS} are accepted")]
+    TooLong { chars: usize },
+    #[error(
+        "nothing is left of the instruction {instruction:?} once punctuation and symbols are removed, as the \
+         checkpoint asks for; use words"
+    )]
+    NothingLeft { instruction: String },
+    #[error(
+        "the instruction contains '{token}', which the model reads as a control token; remove it"
+    )]
+    ControlToken { token: String },
+    #[error(
+        "the prompt has {tokens} tokens; at most {MAX_PROMPT_TOKENS} are accepted: shorten the instruction"
+    )]
+    TooManyTokens { tokens: usize },
+    #[error(
+        "a prompt for {images} pictures cannot be built; 1 to {most} fit into {MAX_PROMPT_TOKENS} tokens"
+    )]
+    Images { images: usize, most: usize },
+    #[error(
+        "the prompt has {found} image tokens where {images} pictures give {expected}; check the tokenizer's files"
+    )]
+    ImageTokens { images: usize, expected: usize, found: usize },
+    #[error("the tokenizer has {tokenizer} ids; the model's vocabulary has only {model}")]
+    Vocabulary { tokenizer: usize, model: usize },
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+}
+
+/// Whether there is nothing in the text but white space.
+fn is_blank(text: &str) -> bool {
+    text.chars().all(formalize::is_space)
+}
+
+/// Checks the length of an instruction, and that it holds more than white space.
+fn check_instruction(instruction: &str) -> Result<(), PromptError> {
+    if is_blank(instruction) {
+        return Err(PromptError::Empty);
+    }
+    let chars = instruction.chars().count();
+    if chars > MAX_INSTRUCTION_CHARS {
+        return Err(PromptError::TooLong { chars });
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! What an observation lacks, in words.
+
+use std::fmt;
+
+use super::clock::seconds;
+
+/// Everything that keeps an observation from being made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Waiting(pub Vec<WaitingFor>);
+
+/// One thing that an observation lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WaitingFor {
+    /// Simulated time has not started.
+    Clock,
+    /// Nobody has said what to do.
+    Instruction,
+    Camera {
+        key: String,
+        topic: String,
+        lack: Lack,
+    },
+    State {
+        groups: Vec<String>,
+        topic: String,
+        lack: Lack,
+    },
+}
+
+/// What is wrong with an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// There is no usable reading; `refusal` says why the latest message, if there was one, was not.
+    Nothing { refusal: Option<String> },
+    /// The newest usable reading is too old; no message has been received for `silent_ns`.
+    Stale { age_ns: i64, max_age_ns: i64, silent_ns: Option<i64>, refusal: Option<String> },
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, item) in self.0.iter().enumerate() {
+            let separator = if i == 0 { "" } else { "; " };
+            write!(f, "{separator}{item}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for WaitingFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WaitingFor::Clock => {
+                f.write_str("the clock: `use_sim_time` is set and nothing was received on /clock")
+            }
+            WaitingFor::Instruction => f.write_str(
+                "an instruction: set the parameter `instruction`, or call ~/set_instruction",
+            ),
+            WaitingFor::Camera { key, topic, lack } => {
+                write!(f, "camera '{key}' (topic {topic}): {}", lack.text("frame"))
+            }
+            WaitingFor::State { groups, topic, lack } => {
+                write!(f, "state {} (topic {topic}): {}", groups.join(", "), lack.text("sample"))
+            }
+        }
+    }
+}
+
+impl Lack {
+    fn text(&self, reading: &str) -> String {
+        match self {
+            Lack::Nothing { refusal: None } => format!("no {reading} yet"),
+            Lack::Nothing { refusal: Some(reason) } => {
+                format!("no usable {reading} yet, the latest was refused: {reason}")
+            }
+            Lack::Stale { age_ns, max_age_ns, silent_ns, refusal } => {
+                let age = format!(
+                    "the newest {reading} is {:.3} s old (limit {:.3} s)",
+                    seconds(*age_ns),
+                    seconds(*max_age_ns)
+                );
+                match (refusal, silent_ns) {
+                    (Some(reason), _) => format!("{age}, the latest message was refused: {reason}"),
+                    (None, Some(silent)) => {
+                        format!("{age}, nothing received for {:.3} s", seconds(*silent))
+                    }
+                    (None, None) => age,
+                }
+            }
+        }
+    }
+}

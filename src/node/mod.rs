@@ -1,0 +1,35 @@
+//! The ROS 2 node: sensor topics in, action chunks out; and the tools beside it on the topics.
+
+pub mod compressed;
+pub mod image;
+pub mod joints;
+pub mod messages;
+mod nearest;
+pub mod params;
+pub mod settings;
+pub mod trajectory;
+
+#[cfg(feature = "ros")]
+mod inputs;
+#[cfg(feature = "ros")]
+mod param_services;
+#[cfg(feature = "ros")]
+pub mod play;
+#[cfg(feature = "ros")]
+mod publish;
+#[cfg(feature = "ros")]
+mod representation;
+#[cfg(feature = "ros")]
+mod runtime;
+#[cfg(feature = "ros")]
+mod services;
+#[cfg(feature = "ros")]
+mod session;
+#[cfg(feature = "ros")]
+pub mod start;
+#[cfg(feature = "ros")]
+mod view;
+#[cfg(feature = "ros")]
+pub mod watch;
+#[cfg(feature = "ros")]
+mod worker;

@@ -1,0 +1,245 @@
+//! The table itself.
+
+use super::value::{Default, Range};
+
+/// What a parameter belongs to: the node, or every camera or group of the robot that is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Node,
+    /// Once per camera; `<key>` in the name is the camera key.
+    Camera,
+    /// Once per state group.
+    State,
+    /// Once per action group.
+    Action,
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    pub name: &'static str,
+    pub scope: Scope,
+    pub default: Default,
+    pub range: Range,
+    /// Fixed once the node has started.
+    pub read_only: bool,
+    pub description: &'static str,
+}
+
+const fn fixed(
+    scope: Scope,
+    name: &'static str,
+    default: Default,
+    range: Range,
+    description: &'static str,
+) -> Entry {
+    Entry { name, scope, default, range, read_only: true, description }
+}
+
+const fn live(
+    name: &'static str,
+    default: Default,
+    range: Range,
+    description: &'static str,
+) -> Entry {
+    Entry { name, scope: Scope::Node, default, range, read_only: false, description }
+}
+
+/// Every parameter of the node.
+pub const TABLE: &[Entry] = &[
+    fixed(
+        Scope::Node,
+        "snapshot",
+        Default::Text(""),
+        Range::Any,
+        "Snapshot directory of the checkpoint: config.json, processor_config.json, statistics.json, safetensors. Has to be given.",
+    ),
+    fixed(
+        Scope::Node,
+        "version",
+        Default::Text("auto"),
+        Range::Choice(&["auto", "n15", "n16", "n17"]),
+        "Model version; auto takes it from the checkpoint's config.json.",
+    ),
+    fixed(
+        Scope::Node,
+        "tokenizer",
+        Default::Text(""),
+        Range::Any,
+        "Directory of the tokenizer files; empty for the snapshot's tokenizer folder, or the snapshot itself.",
+    ),
+    fixed(
+        Scope::Node,
+        "embodiment",
+        Default::Text(""),
+        Range::Any,
+        "The checkpoint's tag of the robot, such as gr1; may be empty where the checkpoint serves one robot alone.",
+    ),
+    fixed(
+        Scope::Node,
+        "threads",
+        Default::Integer(0),
+        Range::Integer(0, 256),
+        "Threads of the CPU backend; 0 for one per core.",
+    ),
+    live(
+        "instruction",
+        Default::Text(""),
+        Range::Any,
+        "What the robot is to do. While it is empty, nothing is predicted.",
+    ),
+    live(
+        "seed",
+        Default::Integer(-1),
+        Range::Integer(-1, i64::MAX),
+        "Seed of the initial noise of every chunk; -1 for the version's own (n15: 0, n16 and n17: 42).",
+    ),
+    fixed(
+        Scope::Node,
+        "rate_hz",
+        Default::Double(2.0),
+        Range::Double(0.0, 200.0),
+        "Predictions per second that the timer aims at [Hz]; 0 for no timer.",
+    ),
+    fixed(
+        Scope::Node,
+        "action_rate_hz",
+        Default::Double(20.0),
+        Range::Double(0.1, 1000.0),
+        "Control rate of the data that the policy was trained on [Hz]: rows of a chunk, and control steps between earlier frames, are 1 / action_rate_hz apart.",
+    ),
+    live(
+        "camera_max_age_ms",
+        Default::Integer(500),
+        Range::Integer(1, 60_000),
+        "Age by header stamp beyond which a frame is stale and nothing is predicted [ms].",
+    ),
+    live(
+        "state_max_age_ms",
+        Default::Integer(500),
+        Range::Integer(1, 60_000),
+        "Age by header stamp beyond which a joint state is stale and nothing is predicted [ms].",
+    ),
+    fixed(
+        Scope::Node,
+        "timeline",
+        Default::Text("stamp"),
+        Range::Choice(&["stamp", "receive"]),
+        "What dates a message: its header stamp, or the time of receipt for drivers whose stamps are zero or from another clock.",
+    ),
+    fixed(
+        Scope::Node,
+        "joint_states_topic",
+        Default::Text("joint_states"),
+        Range::Any,
+        "Topic of sensor_msgs/msg/JointState for the state groups that name none of their own.",
+    ),
+    live(
+        "trajectory",
+        Default::Bool(true),
+        Range::Any,
+        "Whether chunks are published as trajectory_msgs/msg/JointTrajectory on ~/joint_trajectory too.",
+    ),
+    live(
+        "trajectory_lead_ms",
+        Default::Integer(0),
+        Range::Integer(0, 10_000),
+        "Points of the trajectory that are due in less than this are dropped, as those in the past are [ms].",
+    ),
+    fixed(
+        Scope::Node,
+        "use_sim_time",
+        Default::Bool(false),
+        Range::Any,
+        "Take the time from /clock instead of the system.",
+    ),
+    fixed(
+        Scope::Camera,
+        "camera.<key>.topic",
+        Default::Text("camera/<key>/image_raw"),
+        Range::Any,
+        "Topic of the camera, exactly as published (with /compressed at its end where it has one).",
+    ),
+    fixed(
+        Scope::Camera,
+        "camera.<key>.transport",
+        Default::Text("raw"),
+        Range::Choice(&["raw", "compressed"]),
+        "Type of the topic: sensor_msgs/msg/Image, or sensor_msgs/msg/CompressedImage (JPEG, PNG).",
+    ),
+    fixed(
+        Scope::Camera,
+        "camera.<key>.order",
+        Default::Text(""),
+        Range::Choice(&["", "rgb", "bgr", "rgba", "bgra", "mono"]),
+        "Order of the channels where the encoding does not say it (8UC1, 8UC3, 8UC4); bgr on a compressed topic swaps red and blue.",
+    ),
+    fixed(
+        Scope::State,
+        "state.<key>.joints",
+        Default::NoTexts,
+        Range::Any,
+        "Joint names of the state group, one per value, in the checkpoint's order. Has to be given.",
+    ),
+    fixed(
+        Scope::State,
+        "state.<key>.topic",
+        Default::Text(""),
+        Range::Any,
+        "Topic of sensor_msgs/msg/JointState that has the group's joints; empty for joint_states_topic.",
+    ),
+    fixed(
+        Scope::Action,
+        "action.<key>.joints",
+        Default::NoTexts,
+        Range::Any,
+        "Joint names of the action group, one per column; empty for those of the state group that it belongs to, [''] for none.",
+    ),
+];
+
+/// Names of what the served robot has.
+#[derive(Clone, Debug, std::default::Default, PartialEq, Eq)]
+pub struct Names {
+    pub cameras: Vec<String>,
+    pub state: Vec<String>,
+    pub action: Vec<String>,
+}
+
+/// A row with its full name.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    pub name: String,
+    /// What `<key>` stands for; empty for parameters of the node.
+    pub key: String,
+    pub entry: &'static Entry,
+}
+
+impl Entry {
+    /// The parameters that this row stands for.
+    pub fn declared(&'static self, names: &Names) -> Vec<Declared> {
+        let keys: &[String] = match self.scope {
+            Scope::Node => &[String::new()],
+            Scope::Camera => &names.cameras,
+            Scope::State => &names.state,
+            Scope::Action => &names.action,
+        };
+        let declared = |key: &String| Declared {
+            name: self.name.replace("<key>", key),
+            key: key.clone(),
+            entry: self,
+        };
+        keys.iter().map(declared).collect()
+    }
+
+    /// Whether `name` is this row's for some camera or group.
+    pub fn matches(&self, name: &str) -> bool {
+        match self.name.split_once("<key>") {
+            None => self.name == name,
+            Some((start, end)) => {
+                name.len() > start.len() + end.len()
+                    && name.starts_with(start)
+                    && name.ends_with(end)
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What the tasks of the running node share: clock, settings, parameters, readings, counters.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::params::Params;
+use super::settings::Settings;
+use crate::contract::{Embodiment, Version};
+use crate::history::{History, Moment};
+
+/// Everything that the tasks share.
+pub struct Shared {
+    pub clock: NodeClock,
+    pub version: Version,
+    pub embodiment: Embodiment,
+    /// Every tag that the checkpoint serves.
+    pub served: Vec<String>,
+    /// What computes the chunks.
+    pub backend: String,
+    /// Rows and columns of the initial noise.
+    pub noise_shape: [usize; 2],
+    pub settings: Settings,
+    pub params: Mutex<Params>,
+    pub history: Mutex<History>,
+    pub counters: Counters,
+}
+
+/// What happened since the start.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Chunks published.
+    pub chunks: AtomicU64,
+    /// Ticks of the timer on which the previous prediction still ran.
+    pub missed_ticks: AtomicU64,
+    /// Messages that could not be read or not be used.
+    pub refused_messages: AtomicU64,
+    /// Predictions that gave no chunk.
+    pub failed_predictions: AtomicU64,
+    /// Trajectory points that were already due.
+    pub dropped_points: AtomicU64,
+}
+
+/// Locks a mutex; a task that panicked while it held it does not take the others down.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The node's clock (system time, or `/clock`) beside one that only goes forward.
+#[derive(Clone)]
+pub struct NodeClock {
+    ros: Arc<Mutex<r2r::Clock>>,
+    start: Instant,
+}
+
+impl NodeClock {
+    pub fn new(ros: Arc<Mutex<r2r::Clock>>) -> Self {
+        Self { ros, start: Instant::now() }
+    }
+
+    /// Now, on both clocks; the node's clock reads 0 while simulated time has not started.
+    pub fn now(&self) -> Moment {
+        let ros = locked(&self.ros).get_now().unwrap_or_default();
+        Moment { ros_ns: nanoseconds(ros), steady_ns: nanoseconds(self.start.elapsed()) }
+    }
+}
+
+fn nanoseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// A message stamp.
+pub fn time_message(ns: i64) -> r2r::builtin_interfaces::msg::Time {
+    const NS_PER_S: i64 = 1_000_000_000;
+    r2r::builtin_interfaces::msg::Time {
+        sec: i32::try_from(ns.div_euclid(NS_PER_S)).unwrap_or(i32::MAX),
+        nanosec: ns.rem_euclid(NS_PER_S) as u32,
+    }
+}
+
+/// Lets something through at most once in a while.
+#[derive(Debug)]
+pub struct Throttle {
+    period: Duration,
+    last: Option<Instant>,
+    held_back: u64,
+}
+
+impl Throttle {
+    pub fn new(period: Duration) -> Self {
+        Self { period, last: None, held_back: 0 }
+    }
+
+    /// How many were held back since the last one that passed, or `None` if this one is held back too.
+    pub fn pass(&mut self) -> Option<u64> {
+        if self.last.is_some_and(|last| last.elapsed() < self.period) {
+            self.held_back += 1;
+            return None;
+        }
+        self.last = Some(Instant::now());
+        Some(std::mem::take(&mut self.held_back))
+    }
+}

@@ -1,0 +1,140 @@
+//! N1.6 end to end against NVIDIA's own outputs.
+
+mod common;
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Arc;
+
+use common::golden::{Case, Taps, check};
+use common::{data, shared, tokenizer};
+use gr00t_blackhole::backend::Backend;
+use gr00t_blackhole::backend::cpu::CpuBackend;
+use gr00t_blackhole::checkpoint::synth::{self, Size};
+use gr00t_blackhole::checkpoint::{Network, Snapshot};
+use gr00t_blackhole::contract::{CancelToken, PredictOptions, Version};
+use gr00t_blackhole::encode::ModelInput;
+use gr00t_blackhole::encode::prompt::n16::IMAGE_TOKEN_ID;
+use gr00t_blackhole::policy::{Policy, PolicyOptions};
+use gr00t_blackhole::program::n16::Model;
+use tempfile::TempDir;
+
+/// Slot of `gr1` in the tiny checkpoint.
+const TINY_GR1_SLOT: usize = 2;
+
+fn load(snapshot: &Path, tokenizer: &TempDir, embodiment: &str, taps: &mut Taps) -> Policy {
+    let options = PolicyOptions {
+        snapshot: snapshot.to_owned(),
+        tokenizer: Some(tokenizer.path().to_owned()),
+        embodiment: Some(embodiment.to_owned()),
+        threads: 0,
+    };
+    Policy::load_with_taps(&options, Some(taps)).unwrap()
+}
+
+fn check_case(dir: &Path, snapshot: &Path, tokenizer: &TempDir, name: &str) {
+    let case = Case::open(dir, name);
+    let mut taps = Taps::default();
+    let mut policy = load(snapshot, tokenizer, case.embodiment(), &mut taps);
+    let options = PredictOptions { noise: Some(case.noise()), ..Default::default() };
+    let chunk = policy.predict_with_taps(&case.observation(), &options, Some(&mut taps)).unwrap();
+    case.check_chunk(&chunk, &taps);
+}
+
+/// A snapshot with generated weights and the reference's own configuration and statistics.
+fn with_generated_weights(golden: &Path, size: Size) -> TempDir {
+    let dir = TempDir::new().unwrap();
+    let snapshot = dir.path().join("snapshot");
+    synth::write(Version::N16, size, &snapshot, &|_, _| {}).unwrap();
+    let golden = golden.join("snapshot").canonicalize().unwrap();
+    for file in [
+        "config.json",
+        "processor_config.json",
+        "statistics.json",
+        "embodiment_id.json",
+        "eagle_config.json",
+    ] {
+        let target = snapshot.join(file);
+        if target.exists() {
+            std::fs::remove_file(&target).unwrap();
+        }
+        symlink(golden.join(file), target).unwrap();
+    }
+    dir
+}
+
+#[test]
+fn the_network_reproduces_the_stored_case() {
+    let dir = TempDir::new().unwrap();
+    let dir = dir.path().join("tiny");
+    synth::write(Version::N16, Size::Tiny, &dir, &|_, _| {}).unwrap();
+    let snapshot = Snapshot::open(&dir).unwrap();
+    let Network::N16(config) = snapshot.network();
+    let case = Case::open(&data("n16"), "c0_gr1_256");
+    let mut taps = Taps::default();
+    let model = Model { config: config.clone(), slot: TINY_GR1_SLOT };
+    let tensors = Arc::clone(snapshot.tensors());
+    let mut backend = CpuBackend::load(tensors, Box::new(model), 0, Some(&mut taps)).unwrap();
+
+    let tensors = case.tensors();
+    let picture = tensors.tensor("image0.u8").unwrap();
+    let plane = picture.shape()[0] * picture.shape()[1];
+    let pixel = |index: usize| (f32::from(picture.data()[index]) - 127.5) / 127.5;
+    let pixels = (0..3 * plane).map(|i| pixel(i % plane * 3 + i / plane)).collect();
+    let input = ModelInput {
+        pixels,
+        images: 1,
+        grid: [config.vision.grid(); 2],
+        token_ids: case.token_ids(),
+        image_token: IMAGE_TOKEN_ID,
+        state: case.f32("state_normalized").values,
+        noise: case.f32("initial_noise").values,
+    };
+    let output = backend.run(&input, &CancelToken::default(), Some(&mut taps)).unwrap();
+    for name in case.taps() {
+        case.check_tap(&format!("tap.{name}"), &taps.0[&name]);
+    }
+    check("action_pred", &case.f32("action_pred").values, &output.actions, 1e-5);
+}
+
+#[test]
+fn tiny_cases_agree_in_every_tap_and_action() {
+    let (Some(dir), Some(tokenizer)) = (shared("golden/n16/tiny"), tokenizer::real("n16")) else {
+        return;
+    };
+    for name in
+        ["c0_gr1_256", "c1_gr1_640x480", "c2_gr1_1280x720", "c3_libero_2cam", "c4_eef_2cam_2t"]
+    {
+        check_case(&dir, &dir.join("snapshot"), &tokenizer, name);
+    }
+}
+
+#[test]
+fn real_widths_agree_in_every_tap_and_action() {
+    let (Some(dir), Some(tokenizer)) = (shared("golden/n16/mid"), tokenizer::real("n16")) else {
+        return;
+    };
+    let generated = with_generated_weights(&dir, Size::Mid);
+    check_case(&dir, &generated.path().join("snapshot"), &tokenizer, "m0_gr1_256");
+}
+
+/// Needs 7 GB of disk, 7 GB of memory and some minutes.
+#[test]
+#[ignore = "writes and runs the full 3B model; see the README"]
+fn full_size_agrees_in_every_tap_and_action() {
+    let (Some(dir), Some(tokenizer)) = (shared("golden/n16/full"), tokenizer::real("n16")) else {
+        return;
+    };
+    let generated = with_generated_weights(&dir, Size::Full);
+    check_case(&dir, &generated.path().join("snapshot"), &tokenizer, "f0_gr1_256");
+    println!("peak resident memory: {:.2} GB", peak_resident_bytes() as f64 / 1e9);
+    assert!(peak_resident_bytes() < 9_000_000_000);
+}
+
+/// `VmHWM` of this process.
+fn peak_resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kilobytes * 1024
+}

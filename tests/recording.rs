@@ -1,0 +1,126 @@
+//! The bundled recording is what its generator makes, and bags survive a round trip or say what is wrong with them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gr00t_blackhole::recording::bag::{Bag, BagError, BagWriter};
+use gr00t_blackhole::recording::message::{
+    CompressedImage, Header, JointState, Time, deserialize, read_stamp,
+};
+use gr00t_blackhole::recording::{
+    CAMERA_HZ, CAMERA_TOPIC, JOINT_HZ, JOINT_TOPIC, frame_at, joint_state_at,
+};
+
+/// Rendering is slow, so that one frame in so many is made again.
+const FRAMES_PER_CHECK: usize = 10;
+const DURATION_S: u32 = 5;
+const MAX_BUNDLED_BYTES: u64 = 2_000_000;
+
+fn bundled() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("demo/pear_to_plate")
+}
+
+#[test]
+fn the_bundled_recording_is_what_the_generator_makes() {
+    let bag = Bag::read(&bundled()).unwrap();
+    let topics: Vec<_> =
+        bag.topics.iter().map(|t| (t.name.as_str(), t.message_type.as_str(), t.stamped)).collect();
+    assert!(topics.contains(&(CAMERA_TOPIC, "sensor_msgs/msg/CompressedImage", true)));
+    assert!(topics.contains(&(JOINT_TOPIC, "sensor_msgs/msg/JointState", true)));
+    let topics = &bag.topics;
+    let of = |name| bag.messages.iter().filter(move |m| topics[m.topic].name == name);
+
+    let states: Vec<_> = of(JOINT_TOPIC).collect();
+    assert_eq!(states.len() as u32, JOINT_HZ * DURATION_S);
+    for message in states {
+        let stamp = read_stamp(&message.data).unwrap();
+        let found: JointState = deserialize(&message.data).unwrap();
+        assert_eq!(found, joint_state_at(stamp.nanoseconds()).unwrap());
+    }
+
+    let frames: Vec<_> = of(CAMERA_TOPIC).collect();
+    assert_eq!(frames.len() as u32, CAMERA_HZ * DURATION_S);
+    for message in frames.into_iter().step_by(FRAMES_PER_CHECK) {
+        let stamp = read_stamp(&message.data).unwrap();
+        let found: CompressedImage = deserialize(&message.data).unwrap();
+        let picture = image::load_from_memory(&found.data).unwrap();
+        assert_eq!((picture.width(), picture.height()), (256, 256));
+        assert!(found == frame_at(stamp.nanoseconds()).unwrap(), "frame at {stamp:?}");
+    }
+}
+
+#[test]
+fn the_bundled_recording_is_small_and_in_order() {
+    let files = fs::read_dir(bundled()).unwrap();
+    let bytes: u64 = files.map(|file| file.unwrap().metadata().unwrap().len()).sum();
+    assert!(bytes < MAX_BUNDLED_BYTES, "{bytes} bytes");
+    let bag = Bag::read(&bundled()).unwrap();
+    for message in &bag.messages {
+        let latency_ns =
+            message.log_time_ns as i64 - read_stamp(&message.data).unwrap().nanoseconds();
+        assert!((0..50_000_000).contains(&latency_ns), "received {latency_ns} ns after its stamp");
+    }
+    let metadata = fs::read_to_string(bundled().join("metadata.yaml")).unwrap();
+    assert!(metadata.contains("message_count: 350"), "{metadata}");
+    assert!(metadata.contains("- pear_to_plate_0.mcap"), "{metadata}");
+}
+
+fn state(seconds: i32) -> JointState {
+    JointState {
+        header: Header { stamp: Time { sec: seconds, nanosec: 5 }, frame_id: "base".into() },
+        name: vec!["knee".into()],
+        position: vec![f64::from(seconds)],
+        velocity: vec![],
+        effort: vec![],
+    }
+}
+
+fn write_bag(directory: &Path, seconds: &[i32]) {
+    let mut writer = BagWriter::create(directory).unwrap();
+    let topic = writer.add_topic::<JointState>("/states").unwrap();
+    for second in seconds {
+        writer.write(topic, *second as u64 * 1_000_000_000, &state(*second)).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn a_bag_gives_back_its_messages_in_the_order_of_their_arrival() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("bag");
+    write_bag(&directory, &[3, 1, 2]);
+    for path in [directory.clone(), directory.join("bag_0.mcap")] {
+        let bag = Bag::read(&path).unwrap();
+        let states: Vec<JointState> =
+            bag.messages.iter().map(|message| deserialize(&message.data).unwrap()).collect();
+        assert_eq!(states, [1, 2, 3].map(state));
+        assert_eq!(bag.duration().as_secs(), 2);
+    }
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = BagWriter::create(folder.path()).err().unwrap();
+    assert!(matches!(error, BagError::Exists(_)), "{error}");
+    assert!(error.to_string().contains("is there already"), "{error}");
+}
+
+#[test]
+fn missing_and_damaged_bags_are_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = |path: &Path| Bag::read(path).unwrap_err().to_string();
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    assert!(refusal(&empty).contains("is no bag"), "{}", refusal(&empty));
+    assert!(refusal(&folder.path().join("none")).contains("none"));
+
+    let directory = folder.path().join("bag");
+    write_bag(&directory, &[1, 2, 3]);
+    let file = directory.join("bag_0.mcap");
+    let whole = fs::read(&file).unwrap();
+    for length in [0, 7, 40, whole.len() / 2, whole.len() - 1] {
+        fs::write(&file, &whole[..length]).unwrap();
+        assert!(refusal(&directory).contains("bag_0.mcap"), "cut to {length} bytes");
+    }
+}
