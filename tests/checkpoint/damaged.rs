@@ -9,26 +9,48 @@ use serde_json::{Value, json};
 
 use crate::support::{Tiny, assert_names};
 
-const FIRST: &str = "model-00001-of-00002.safetensors";
-const SECOND: &str = "model-00002-of-00002.safetensors";
+/// A tensor of the action head, `[32]`.
 const VLLN: &str = "action_head.vlln.weight";
+
+/// A tensor of the vision tower, which lies in another file than [`VLLN`].
+const PATCHES: &str = "backbone.model.vision_model.vision_model.embeddings.patch_embedding.weight";
+
+/// A tiny snapshot with the names of two of its shards: that of [`PATCHES`] and that of [`VLLN`].
+fn tiny_and_shards() -> (Tiny, String, String) {
+    let tiny = Tiny::new();
+    let (first, second) = (tiny.shard_of(PATCHES), tiny.shard_of(VLLN));
+    assert_ne!(first, second);
+    (tiny, first, second)
+}
 
 fn refused(dir: &Path) -> CheckpointError {
     Checkpoint::open(dir).expect_err("the checkpoint is damaged")
 }
 
-/// Changes the JSON header of a shard; the data stay as they are.
-fn edit_header(path: &Path, change: impl FnOnce(&mut Value)) {
+/// The JSON header of a shard, and its data.
+fn read_shard(path: &Path) -> (Value, Vec<u8>) {
     let bytes = fs::read(path).unwrap();
     let (length, rest) = bytes.split_first_chunk::<8>().unwrap();
     let (header, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
-    let mut value: Value = serde_json::from_slice(header).unwrap();
+    (serde_json::from_slice(header).unwrap(), data.to_vec())
+}
+
+/// The tensor that ends where the data of a shard end.
+fn last_tensor(path: &Path) -> String {
+    let (header, data) = read_shard(path);
+    let ends = |entry: &Value| entry["data_offsets"][1].as_u64() == Some(data.len() as u64);
+    header.as_object().unwrap().iter().find(|(_, entry)| ends(entry)).unwrap().0.clone()
+}
+
+/// Changes the JSON header of a shard; the data stay as they are.
+fn edit_header(path: &Path, change: impl FnOnce(&mut Value)) {
+    let (mut value, data) = read_shard(path);
     change(&mut value);
     let mut text = value.to_string();
     text += &" ".repeat(text.len().next_multiple_of(8) - text.len());
     let mut out = (text.len() as u64).to_le_bytes().to_vec();
     out.extend_from_slice(text.as_bytes());
-    out.extend_from_slice(data);
+    out.extend_from_slice(&data);
     fs::write(path, out).unwrap();
 }
 
@@ -74,21 +96,22 @@ fn a_directory_without_weights_is_refused() {
 
 #[test]
 fn case_41_absent_shard_is_named() {
-    let tiny = Tiny::new();
-    fs::remove_file(tiny.file(SECOND)).unwrap();
+    let (tiny, _, second) = tiny_and_shards();
+    fs::remove_file(tiny.file(&second)).unwrap();
     let error = refused(tiny.path());
-    assert!(
-        matches!(&error, CheckpointError::MissingShards { named: 2, present: 1, missing, .. } if missing == &[SECOND])
-    );
-    assert_names(&error.to_string(), &[INDEX_FILE, SECOND, "2 shards", "1 of them"]);
+    let (named, present) = (tiny.shards(), tiny.shards() - 1);
+    let CheckpointError::MissingShards { missing, .. } = &error else { panic!("{error}") };
+    assert_eq!(missing, &[second.clone()]);
+    let counts = format!("{named} shards, {present} of them are present");
+    assert_names(&error.to_string(), &[INDEX_FILE, &second, &counts]);
 }
 
 #[test]
 fn case_81_odd_shard_names_are_served_and_counts_are_told() {
-    let tiny = Tiny::new();
+    let (tiny, _, second) = tiny_and_shards();
     let odd = "model.safetensors-00002-of-00002.safetensors";
-    fs::rename(tiny.file(SECOND), tiny.file(odd)).unwrap();
-    let index = fs::read_to_string(tiny.file(INDEX_FILE)).unwrap().replace(SECOND, odd);
+    fs::rename(tiny.file(&second), tiny.file(odd)).unwrap();
+    let index = fs::read_to_string(tiny.file(INDEX_FILE)).unwrap().replace(&second, odd);
     fs::write(tiny.file(INDEX_FILE), &index).unwrap();
     assert!(Checkpoint::open(tiny.path()).unwrap().contains(VLLN));
 
@@ -110,69 +133,68 @@ fn case_81_odd_shard_names_are_served_and_counts_are_told() {
 
 #[test]
 fn case_42_truncated_shard_is_named() {
-    let tiny = Tiny::new();
-    let file = OpenOptions::new().write(true).open(tiny.file(FIRST)).unwrap();
+    let (tiny, first, _) = tiny_and_shards();
+    let file = OpenOptions::new().write(true).open(tiny.file(&first)).unwrap();
     let length = file.metadata().unwrap().len();
-    for cut in [1, 2, 4096, 9 << 20, length - 9, length - 8, length - 3, length] {
+    let last = last_tensor(&tiny.file(&first));
+    for cut in [1, 2, 4096, length / 2, length - 9, length - 8, length - 3, length] {
         file.set_len(length).unwrap();
         file.set_len(length - cut).unwrap();
         let error = refused(tiny.path());
         assert!(matches!(&error, CheckpointError::Shard { .. }), "{error}");
-        assert_names(&error.to_string(), &[FIRST]);
-        if cut <= 4096 {
-            let last = "backbone.model.vision_model.vision_model.post_layernorm.weight";
-            let wanted = if cut < 100 { last } else { "vision_model" };
-            assert_names(&error.to_string(), &["truncated", wanted]);
+        assert_names(&error.to_string(), &[&first]);
+        if cut <= 2 {
+            assert_names(&error.to_string(), &["truncated", &last]);
         }
     }
 }
 
 #[test]
 fn case_42_trailing_bytes_are_refused() {
-    let tiny = Tiny::new();
-    let mut file = OpenOptions::new().append(true).open(tiny.file(SECOND)).unwrap();
+    let (tiny, _, second) = tiny_and_shards();
+    let mut file = OpenOptions::new().append(true).open(tiny.file(&second)).unwrap();
     file.write_all(&[0; 2]).unwrap();
     let error = refused(tiny.path());
-    assert_names(&error.to_string(), &[SECOND, "2 bytes behind the last tensor"]);
+    assert_names(&error.to_string(), &[&second, "2 bytes behind the last tensor"]);
 }
 
 #[test]
 fn case_42_header_length_of_2_to_the_63_is_refused() {
-    let tiny = Tiny::new();
-    let mut file = OpenOptions::new().write(true).open(tiny.file(SECOND)).unwrap();
+    let (tiny, _, second) = tiny_and_shards();
+    let mut file = OpenOptions::new().write(true).open(tiny.file(&second)).unwrap();
     file.write_all(&(1_u64 << 63).to_le_bytes()).unwrap();
     let error = refused(tiny.path());
     let expected = ShardProblem::HeaderTooLong { header: 1 << 63 };
     assert!(matches!(&error, CheckpointError::Shard { problem, .. } if *problem == expected));
-    assert_names(&error.to_string(), &[SECOND, "9223372036854775808"]);
+    assert_names(&error.to_string(), &[&second, "9223372036854775808"]);
 }
 
 #[test]
 fn case_42_overlap_and_hole_name_their_tensor() {
-    let tiny = Tiny::new();
-    edit_header(&tiny.file(SECOND), |header| {
+    let (tiny, _, second) = tiny_and_shards();
+    edit_header(&tiny.file(&second), |header| {
         let offsets = header[VLLN]["data_offsets"].as_array_mut().unwrap();
         for offset in offsets {
             *offset = json!(offset.as_u64().unwrap() - 2);
         }
     });
-    assert_names(&refused(tiny.path()).to_string(), &[SECOND, VLLN]);
+    assert_names(&refused(tiny.path()).to_string(), &[&second, VLLN]);
 
-    let tiny = Tiny::new();
-    edit_header(&tiny.file(SECOND), |header| {
+    let (tiny, _, second) = tiny_and_shards();
+    edit_header(&tiny.file(&second), |header| {
         header.as_object_mut().unwrap().remove(VLLN);
     });
     let error = refused(tiny.path());
     let CheckpointError::Shard { problem: ShardProblem::Hole { tensor, .. }, .. } = &error else {
         panic!("{error}")
     };
-    assert_names(&error.to_string(), &[SECOND, tensor, "64 bytes"]);
+    assert_names(&error.to_string(), &[&second, tensor, "64 bytes"]);
 }
 
 #[test]
 fn case_42_flipped_header_bits_never_load_another_layout() {
-    let tiny = Tiny::new();
-    let path = tiny.file(SECOND);
+    let (tiny, _, second) = tiny_and_shards();
+    let path = tiny.file(&second);
     let reference: Vec<(String, Vec<usize>)> = shapes(&Checkpoint::open(tiny.path()).unwrap());
     let mut file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
     for at in (0..9000_u64).step_by(37) {
@@ -198,23 +220,23 @@ fn shapes(checkpoint: &Checkpoint) -> Vec<(String, Vec<usize>)> {
 
 #[test]
 fn an_index_that_disagrees_with_a_shard_is_refused() {
-    let tiny = Tiny::new();
+    let (tiny, first, second) = tiny_and_shards();
     let mut index: Value =
         serde_json::from_slice(&fs::read(tiny.file(INDEX_FILE)).unwrap()).unwrap();
-    index["weight_map"][VLLN] = json!(FIRST);
+    index["weight_map"][VLLN] = json!(&first);
     fs::write(tiny.file(INDEX_FILE), index.to_string()).unwrap();
     let error = refused(tiny.path());
     assert!(
-        matches!(&error, CheckpointError::StaleIndex { found_in: Some(other), .. } if other == SECOND)
+        matches!(&error, CheckpointError::StaleIndex { found_in: Some(other), .. } if other == &second)
     );
-    assert_names(&error.to_string(), &[INDEX_FILE, VLLN, FIRST, SECOND]);
+    assert_names(&error.to_string(), &[INDEX_FILE, VLLN, &first, &second]);
 
-    index["weight_map"][VLLN] = json!(SECOND);
-    index["weight_map"]["no.such.tensor"] = json!(FIRST);
+    index["weight_map"][VLLN] = json!(&second);
+    index["weight_map"]["no.such.tensor"] = json!(&first);
     fs::write(tiny.file(INDEX_FILE), index.to_string()).unwrap();
     let error = refused(tiny.path());
     assert!(matches!(&error, CheckpointError::StaleIndex { found_in: None, .. }));
-    assert_names(&error.to_string(), &["no.such.tensor", FIRST]);
+    assert_names(&error.to_string(), &["no.such.tensor", &first]);
 }
 
 #[test]
@@ -234,9 +256,9 @@ fn the_index_decides_which_shard_holds_a_tensor() {
 
 #[test]
 fn an_index_may_not_leave_its_directory() {
-    let tiny = Tiny::new();
+    let (tiny, _, second) = tiny_and_shards();
     fs::create_dir(tiny.file("sub")).unwrap();
-    fs::copy(tiny.file(SECOND), tiny.file("sub").join("x.safetensors")).unwrap();
+    fs::copy(tiny.file(&second), tiny.file("sub").join("x.safetensors")).unwrap();
     for shard in ["../x", "/etc/passwd", "sub/x.safetensors", "..", ".", "", "./x", "x/", "a\0b"] {
         let index = json!({ "weight_map": { VLLN: shard } });
         fs::write(tiny.file(INDEX_FILE), index.to_string()).unwrap();
@@ -271,11 +293,11 @@ fn an_index_that_is_no_index_is_refused() {
 
 #[test]
 fn a_shard_that_is_a_directory_is_refused() {
-    let tiny = Tiny::new();
-    fs::remove_file(tiny.file(FIRST)).unwrap();
-    fs::create_dir(tiny.file(FIRST)).unwrap();
+    let (tiny, first, _) = tiny_and_shards();
+    fs::remove_file(tiny.file(&first)).unwrap();
+    fs::create_dir(tiny.file(&first)).unwrap();
     let error = refused(tiny.path());
-    assert_names(&error.to_string(), &[FIRST, "not a regular file"]);
+    assert_names(&error.to_string(), &[&first, "not a regular file"]);
 }
 
 #[test]
@@ -319,13 +341,13 @@ fn values_are_read_as_they_are_stored() {
 
 #[test]
 fn a_snapshot_names_the_tensor_that_does_not_fit_its_configuration() {
-    let tiny = Tiny::new();
+    let (tiny, _, second) = tiny_and_shards();
     let swapped = edit_and_open(&tiny, |header| header[VLLN]["shape"] = json!([2, 16]));
     assert!(matches!(&swapped, CheckpointError::Shape { .. }), "{swapped}");
-    assert_names(&swapped.to_string(), &[VLLN, "[2, 16]", "[32]", SECOND]);
+    assert_names(&swapped.to_string(), &[VLLN, "[2, 16]", "[32]", &second]);
 
     let half = edit_and_open(&tiny, |header| header[VLLN]["dtype"] = json!("F16"));
-    assert_names(&half.to_string(), &[VLLN, "F16", SECOND]);
+    assert_names(&half.to_string(), &[VLLN, "F16", &second]);
 
     let renamed = edit_and_open(&tiny, |header| rename(header, VLLN, "action_head.vlln.w"));
     assert!(matches!(&renamed, CheckpointError::StaleIndex { .. }), "{renamed}");
@@ -333,10 +355,11 @@ fn a_snapshot_names_the_tensor_that_does_not_fit_its_configuration() {
 
 /// Opens the snapshot with one changed header in its second shard, then puts the shard back.
 fn edit_and_open(tiny: &Tiny, change: impl FnOnce(&mut Value)) -> CheckpointError {
-    let before = fs::read(tiny.file(SECOND)).unwrap();
-    edit_header(&tiny.file(SECOND), change);
+    let second = tiny.shard_of(VLLN);
+    let before = fs::read(tiny.file(&second)).unwrap();
+    edit_header(&tiny.file(&second), change);
     let error = tiny.open().expect_err("the snapshot is damaged");
-    fs::write(tiny.file(SECOND), before).unwrap();
+    fs::write(tiny.file(&second), before).unwrap();
     error
 }
 

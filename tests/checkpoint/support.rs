@@ -1,23 +1,29 @@
 //! Snapshots that a test may change.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use gr00t_blackhole::checkpoint::synth::{self, Size};
-use gr00t_blackhole::checkpoint::{CheckpointError, Snapshot};
+use gr00t_blackhole::checkpoint::{CheckpointError, INDEX_FILE, Snapshot};
 use gr00t_blackhole::contract::Version;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A path below the shared golden files, or a line that says why the test is passed over.
+/// A folder or file of the shared golden files, or a line that says why the test is passed over.
 pub fn golden(path: &str) -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/golden");
-    if !root.is_dir() {
-        println!("skipped: ../shared/golden is not here");
-        return None;
+    shared(&format!("golden/{path}"))
+}
+
+/// As [`golden`], for anything that is shared.
+pub fn shared(path: &str) -> Option<PathBuf> {
+    let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared").join(path);
+    if found.exists() {
+        return Some(found);
     }
-    Some(root.join(path))
+    println!("skipped: ../shared/{path} is not here");
+    None
 }
 
 pub fn read_json(path: &Path) -> Value {
@@ -56,6 +62,19 @@ impl Tiny {
 
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
+    }
+
+    /// The file that the index names for a tensor.
+    pub fn shard_of(&self, tensor: &str) -> String {
+        let index = read_json(&self.file(INDEX_FILE));
+        index["weight_map"][tensor].as_str().unwrap().to_owned()
+    }
+
+    /// How many files the index names.
+    pub fn shards(&self) -> usize {
+        let index = read_json(&self.file(INDEX_FILE));
+        let names = index["weight_map"].as_object().unwrap().values();
+        names.map(|name| name.as_str().unwrap()).collect::<BTreeSet<_>>().len()
     }
 
     pub fn open(&self) -> Result<Snapshot, CheckpointError> {

@@ -1,10 +1,11 @@
 //! Synthetic snapshots: complete, readable, and careful with what is there already.
 
-use std::cell::RefCell;
 use std::fs;
+use std::sync::Mutex;
 
-use gr00t_blackhole::checkpoint::synth::{self, MARKER_FILE, Size, SynthError, TOKENIZER_DIR};
-use gr00t_blackhole::checkpoint::{INDEX_FILE, Network, Snapshot, n16};
+use gr00t_blackhole::checkpoint::network::CrossAttention;
+use gr00t_blackhole::checkpoint::synth::{self, Size, SynthError, TOKENIZER_FOLDER};
+use gr00t_blackhole::checkpoint::{Checkpoint, Network, Snapshot};
 use gr00t_blackhole::contract::{
     ActionNormalization, ActionReference, Embodiment, PoseFormat, StateEncoding, Version,
 };
@@ -13,7 +14,7 @@ use tokenizers::Tokenizer;
 use tokenizers::models::bpe::BPE;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
-use crate::support::{Tiny, assert_names};
+use crate::support::{Tiny, assert_names, read_json, shared};
 
 fn tiny() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -89,48 +90,41 @@ fn the_same_size_is_the_same_to_the_byte() {
 }
 
 #[test]
-fn progress_runs_from_nothing_to_everything() {
+fn progress_runs_up_to_everything() {
     let dir = tempfile::tempdir().unwrap();
-    let seen = RefCell::new(Vec::new());
-    let written = synth::write(Version::N16, Size::Tiny, dir.path(), &|done, total| {
-        seen.borrow_mut().push((done, total));
-    })
-    .unwrap();
-    let seen = seen.into_inner();
-    assert_eq!(seen.first(), Some(&(0, written.bytes)));
-    assert_eq!(seen.last(), Some(&(written.bytes, written.bytes)));
-    assert!(seen.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    let seen = Mutex::new(Vec::new());
+    let note = |done, total| seen.lock().unwrap().push((done, total));
+    synth::write(Version::N16, Size::Tiny, dir.path(), &note).unwrap();
+    let checkpoint = Checkpoint::open(dir.path()).unwrap();
+    let values: usize =
+        checkpoint.names().map(|name| checkpoint.tensor(name).unwrap().values.len()).sum();
+    let bytes = 2 * values as u64;
+    let seen = seen.into_inner().unwrap();
+    assert!(seen.iter().all(|(done, total)| *total == bytes && (1..=bytes).contains(done)));
+    assert!(seen.contains(&(bytes, bytes)));
 }
 
 #[test]
-fn a_directory_with_something_else_in_it_is_left_alone() {
+fn a_directory_with_something_in_it_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("model.safetensors"), "precious").unwrap();
-    let error = synth::write(Version::N16, Size::Tiny, dir.path(), &|_, _| {}).unwrap_err();
-    assert!(matches!(error, SynthError::Occupied { .. }));
-    assert_names(&error.to_string(), &["not empty", MARKER_FILE]);
-    assert_eq!(fs::read(dir.path().join("model.safetensors")).unwrap(), b"precious");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-
     let file = dir.path().join("model.safetensors");
-    let error = synth::write(Version::N16, Size::Tiny, &file, &|_, _| {}).unwrap_err();
-    assert!(matches!(error, SynthError::Io { .. }), "{error}");
+    fs::write(&file, "precious").unwrap();
+    for target in [dir.path(), &file] {
+        let error = synth::write(Version::N16, Size::Tiny, target, &|_, _| {}).unwrap_err();
+        assert!(matches!(error, SynthError::Occupied { .. }), "{error}");
+        assert_names(&error.to_string(), &[target.to_str().unwrap(), "not an empty directory"]);
+    }
+    assert_eq!(fs::read(&file).unwrap(), b"precious");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 }
 
 #[test]
-fn an_earlier_synthetic_snapshot_is_replaced() {
-    let dir = tiny();
-    fs::write(dir.path().join("model-00003-of-00009.safetensors.partial"), "left behind").unwrap();
-    fs::write(dir.path().join("notes.txt"), "mine").unwrap();
-    fs::remove_file(dir.path().join(INDEX_FILE)).unwrap();
-    synth::write(Version::N16, Size::Tiny, dir.path(), &|_, _| {}).unwrap();
-    Snapshot::open(dir.path()).unwrap();
-    let names: Vec<String> = fs::read_dir(dir.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    assert!(names.iter().all(|name| !name.ends_with(".partial")), "{names:?}");
-    assert!(names.contains(&"notes.txt".to_owned()), "what others put there stays");
+fn a_new_directory_is_made_and_nothing_is_left_beside_it() {
+    let parent = tempfile::tempdir().unwrap();
+    let target = parent.path().join("snapshot");
+    synth::write(Version::N16, Size::Tiny, &target, &|_, _| {}).unwrap();
+    Snapshot::open(&target).unwrap();
+    assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1);
 }
 
 #[test]
@@ -139,7 +133,7 @@ fn versions_without_a_generator_are_named() {
     for version in [Version::N15, Version::N17] {
         let error = synth::write(version, Size::Tiny, dir.path(), &|_, _| {}).unwrap_err();
         assert_names(&error.to_string(), &[version.name()]);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "{version}");
     }
 }
 
@@ -147,11 +141,11 @@ fn versions_without_a_generator_are_named() {
 fn configuration_is_read_back_as_it_was_meant() {
     let snapshot = Tiny::new().open().unwrap();
     let Network::N16(config) = snapshot.network();
-    let released = n16::Config::released();
-    assert_eq!((config.llm.layers, config.head.steps), (2, released.head.steps));
+    assert_eq!((config.vision.layers, config.llm.layers, config.head.dit_layers), (2, 2, 4));
+    assert_eq!((config.head.action_rows, config.head.steps), (50, 4));
     assert_eq!(config.llm.rope_theta, 1e6);
     assert_eq!(config.vision.position_side, 16);
-    assert_eq!(config.head.attend_text_every, 2);
+    assert_eq!(config.head.cross_attention, CrossAttention::Alternate { text_every: 2 });
 }
 
 #[test]
@@ -165,7 +159,7 @@ fn sizes_are_parsed_by_name() {
 #[test]
 fn the_tokenizer_reads_back_what_it_writes() {
     let dir = tiny();
-    let path = |name: &str| dir.path().join(TOKENIZER_DIR).join(name).display().to_string();
+    let path = |name: &str| dir.path().join(TOKENIZER_FOLDER).join(name).display().to_string();
     let model = BPE::from_file(&path("vocab.json"), &path("merges.txt")).build().unwrap();
     let mut tokenizer = Tokenizer::new(model);
     tokenizer.with_pre_tokenizer(Some(ByteLevel::new(false, true, true)));
@@ -190,13 +184,8 @@ fn the_tokenizer_reads_back_what_it_writes() {
 
 #[test]
 fn special_tokens_are_those_of_the_real_tokenizer() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../shared/tokenizer/n16/added_tokens.json");
-    if !path.exists() {
-        println!("skipped: ../shared/tokenizer is not here");
-        return;
-    }
+    let Some(path) = shared("tokenizer/n16/added_tokens.json") else { return };
     let dir = tiny();
-    let ours = crate::support::read_json(&dir.path().join(TOKENIZER_DIR).join("added_tokens.json"));
-    assert_eq!(ours, crate::support::read_json(&path));
+    let ours = read_json(&dir.path().join(TOKENIZER_FOLDER).join("added_tokens.json"));
+    assert_eq!(ours, read_json(&path));
 }
