@@ -28,7 +28,7 @@ PARAMETERS = (
 SETTINGS = (
     ('params_file', '', "Parameter file of the robot: cameras, joints, limits. See config/default.yaml."),
     ('namespace', '', 'Namespace of the node and of its relative topics.'),
-    ('name', 'gr00t_blackhole', 'Name of the node.'),
+    ('name', 'policy', 'Name of the node.'),
     ('log_level', 'info', 'Least severity that is logged: error, warn, info, debug or trace.'),
 )
 

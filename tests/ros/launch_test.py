@@ -59,7 +59,7 @@ class LaunchTest(unittest.TestCase):
 
     def test_without_arguments_the_node_keeps_its_defaults(self):
         command = self.command()
-        self.assertEqual(command.argv, [str(self.program), 'node', '--ros-args', '-r', '__node:=gr00t_blackhole'])
+        self.assertEqual(command.argv, [str(self.program), 'node', '--ros-args', '-r', '__node:=policy'])
         self.assertEqual(command.environment, {'RUST_LOG': 'info'})
 
     def test_arguments_become_parameters_of_their_type(self):

@@ -17,7 +17,7 @@ from builtin_interfaces.msg import Time
 from harness import ROOT, node_binary
 from sensor_msgs.msg import CompressedImage, Image, JointState
 
-NODE = '/gr00t_blackhole'
+NODE = '/policy'
 CHUNK = f'{NODE}/action_chunk'
 TRAJECTORY = f'{NODE}/joint_trajectory'
 CAMERA = 'ego_view_bg_crop_pad_res256_freq20'
