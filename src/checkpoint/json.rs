@@ -298,3 +298,80 @@ impl<'a> Fields<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_to_the_last_bit() {
+        for value in [0.1, 1.0 / 3.0, -1.650050401687622, 5e-324, f64::MAX, 0.30000000000000004] {
+            let object = parse_object(format!("{{\"x\": {value:?}}}").as_bytes()).unwrap();
+            assert_eq!(object["x"].as_f64().unwrap().to_bits(), value.to_bits());
+        }
+    }
+
+    #[test]
+    fn numbers_that_json_does_not_have_are_named() {
+        for (text, word) in [
+            ("{\"a\": NaN}", "NaN"),
+            ("{\"a\":\n [1.0, Infinity]}", "Infinity"),
+            ("{\"a\": -Infinity}", "-Infinity"),
+            ("{\"a\":-Infinity}", "-Infinity"),
+            ("{\"a\":\n\n [\n  NaN\n]}", "NaN"),
+        ] {
+            let message = parse_object(text.as_bytes()).unwrap_err();
+            assert!(message.starts_with(&format!("{word} in line")), "{text}: {message}");
+        }
+        assert!(parse_object(b"{\"a\": 1e999}").unwrap_err().contains("out of range"));
+    }
+
+    #[test]
+    fn keys_that_stand_twice_are_named_at_any_depth() {
+        for text in ["{\"a\":1,\"a\":1}", "{\"x\":[{\"y\":{\"a\":1,\"b\":2,\"a\":3}}]}"] {
+            let message = parse_object(text.as_bytes()).unwrap_err();
+            assert!(message.contains("the key 'a' stands twice"), "{message}");
+        }
+    }
+
+    #[test]
+    fn damaged_text_is_an_error() {
+        let deep = "{\"a\":".repeat(100_000);
+        let cases: [&[u8]; 7] =
+            [b"", b"{", b"{}x", b"[1]", b"{\"a\": \xff}", b"\xef\xbb\xbf{}", deep.as_bytes()];
+        for bytes in cases {
+            assert!(parse_object(bytes).is_err(), "{:?}", String::from_utf8_lossy(bytes).get(..9));
+        }
+    }
+
+    #[test]
+    fn non_finite_numbers_become_null_outside_of_strings() {
+        let text = br#"{"NaN": [NaN, -Infinity, "a\"NaN", "\\", Infinity, -1]}"#;
+        let object = parse_object(&null_non_finite(text)).unwrap();
+        assert_eq!(json!(object), json!({ "NaN": [null, null, "a\"NaN", "\\", null, -1] }));
+        assert!(matches!(null_non_finite(b"{\"a\": 1}"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn long_values_are_cut_between_characters() {
+        let text = brief(&json!("\u{e4}".repeat(500)));
+        assert_eq!(text.chars().count(), BRIEF_CHARS + 3);
+        assert_eq!(brief(&json!({ "a": 1 })), "{\"a\":1}");
+    }
+
+    proptest! {
+        #[test]
+        fn random_text_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse_object(&null_non_finite(&bytes));
+        }
+
+        #[test]
+        fn random_json_like_text_never_panics(text in r#"[{}\[\]":,\\NaInfinity0-9.e -]{0,120}"#) {
+            let _ = parse_object(text.as_bytes());
+            let _ = parse_object(&null_non_finite(text.as_bytes()));
+        }
+    }
+}

@@ -1,9 +1,9 @@
 //! `modality_configs` of one embodiment: keys, times and representations, as N1.6 and N1.7 declare them.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::embodiments::EmbodimentProblem;
-use super::json;
+use super::json::brief;
 
 /// Keys of a modality that are read. `exclude_state` must be false.
 const READ: [&str; 6] = [
@@ -28,7 +28,6 @@ pub(super) struct Modalities<'a> {
 
 /// One modality.
 pub(super) struct Modality<'a> {
-    name: &'static str,
     pub deltas: Vec<i32>,
     pub keys: Vec<&'a str>,
     pub sin_cos: Vec<&'a str>,
@@ -89,6 +88,8 @@ impl<'a> Modality<'a> {
             return Err(refuse(&format!("{name}.exclude_state"), value, "false"));
         }
 
+        check_applicable(name, object)?;
+
         let keys = strings(name, object, "modality_keys")?;
         if keys.is_empty() {
             return Err(EmbodimentProblem::NoKeys { modality: name });
@@ -99,37 +100,30 @@ impl<'a> Modality<'a> {
                 return Err(EmbodimentProblem::RepeatedKey { modality: name, key });
             }
         }
-        let modality = Self {
-            name,
+        Ok(Self {
             deltas: deltas(name, object)?,
             sin_cos: embedding_keys(name, object, "sin_cos_embedding_keys", &keys)?,
             mean_std: embedding_keys(name, object, "mean_std_embedding_keys", &keys)?,
             actions: action_declarations(name, object, keys.len())?,
             keys,
-        };
-        modality.check_applicable(object)?;
-        Ok(modality)
+        })
     }
+}
 
-    /// Checks that nothing is declared that the reference would not obey in this modality.
-    fn check_applicable(&self, object: &Map<String, Value>) -> Result<(), EmbodimentProblem> {
-        let declared = [
-            ("sin_cos_embedding_keys", !self.sin_cos.is_empty(), self.name == "state"),
-            (
-                "mean_std_embedding_keys",
-                !self.mean_std.is_empty(),
-                ["state", "action"].contains(&self.name),
-            ),
-            ("action_configs", self.actions.is_some(), self.name == "action"),
-        ];
-        for (key, present, applicable) in declared {
-            if present && !applicable {
-                let at = format!("{}.{key}", self.name);
-                return Err(refuse(&at, &object[key], "null in this modality"));
-            }
+/// Checks that a modality declares nothing that the reference would not obey there.
+fn check_applicable(name: &str, object: &Map<String, Value>) -> Result<(), EmbodimentProblem> {
+    const APPLICABLE: [(&str, &[&str]); 3] = [
+        ("sin_cos_embedding_keys", &["state"]),
+        ("mean_std_embedding_keys", &["state", "action"]),
+        ("action_configs", &["action"]),
+    ];
+    for (key, modalities) in APPLICABLE {
+        let declared = object.get(key).filter(|value| !value.is_null() && **value != json!([]));
+        if let Some(value) = declared.filter(|_| !modalities.contains(&name)) {
+            return Err(refuse(&format!("{name}.{key}"), value, "null in this modality"));
         }
-        Ok(())
     }
+    Ok(())
 }
 
 fn is_set(value: &Value) -> bool {
@@ -139,7 +133,7 @@ fn is_set(value: &Value) -> bool {
 fn refuse(key: &str, found: &Value, accepted: &str) -> EmbodimentProblem {
     EmbodimentProblem::Field {
         key: key.to_owned(),
-        found: json::brief(found),
+        found: brief(found),
         accepted: accepted.to_owned(),
     }
 }

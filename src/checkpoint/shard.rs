@@ -226,3 +226,201 @@ fn parse_entry(name: &str, entry: Value) -> Result<TensorInfo, ShardProblem> {
     }
     Ok(info)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A file with this header text and `data` bytes behind it.
+    fn file(header: &str, data: usize) -> Vec<u8> {
+        let mut file = (header.len() as u64).to_le_bytes().to_vec();
+        file.extend_from_slice(header.as_bytes());
+        file.resize(file.len() + data, 0);
+        file
+    }
+
+    fn entry(shape: &[usize], begin: usize, end: usize) -> Value {
+        json!({ "dtype": "BF16", "shape": shape, "data_offsets": [begin, end] })
+    }
+
+    /// Parses a file with these entries; the header has an even length.
+    fn parse(entries: Value, data: usize) -> Result<Header, ShardProblem> {
+        let mut text = entries.to_string();
+        if !text.len().is_multiple_of(2) {
+            text.push(' ');
+        }
+        Header::parse(&file(&text, data))
+    }
+
+    #[test]
+    fn entries_that_cover_the_data_are_accepted_in_any_order() {
+        let entries = json!({
+            "__metadata__": { "format": "pt" },
+            "z": entry(&[2, 3], 0, 12),
+            "a": entry(&[], 12, 14),
+            "empty": entry(&[0, 5], 12, 12),
+        });
+        let header = parse(entries, 14).unwrap();
+        assert_eq!(header.tensors.len(), 3);
+        assert_eq!(header.tensors["a"].data_offsets, (12, 14));
+    }
+
+    #[test]
+    fn case_42_a_hole_is_refused() {
+        let problem = parse(json!({ "a": entry(&[1], 0, 2), "b": entry(&[1], 4, 6) }), 6);
+        let expected = ShardProblem::Hole { tensor: "b".to_owned(), from: 2, begin: 4 };
+        assert_eq!(problem.unwrap_err(), expected);
+        assert_eq!(
+            expected.to_string(),
+            "2 bytes in front of tensor 'b' (offsets 2..4) belong to no tensor"
+        );
+    }
+
+    #[test]
+    fn case_42_an_overlap_is_refused() {
+        let problem = parse(json!({ "a": entry(&[2], 0, 4), "b": entry(&[2], 2, 6) }), 6);
+        let expected = ShardProblem::Overlap {
+            tensor: "b".to_owned(),
+            begin: 2,
+            previous: "a".to_owned(),
+            previous_end: 4,
+        };
+        assert_eq!(problem.unwrap_err(), expected);
+    }
+
+    #[test]
+    fn case_42_two_names_for_the_same_bytes_are_refused() {
+        let problem = parse(json!({ "a": entry(&[2], 0, 4), "b": entry(&[2], 0, 4) }), 4);
+        assert!(matches!(problem.unwrap_err(), ShardProblem::Overlap { .. }));
+    }
+
+    #[test]
+    fn case_42_truncated_and_trailing_data_are_told_apart() {
+        let entries = json!({ "a": entry(&[2], 0, 4), "b": entry(&[2], 4, 8) });
+        let truncated = parse(entries.clone(), 7).unwrap_err();
+        let expected = ShardProblem::Truncated { tensor: "b".to_owned(), expected: 8, found: 7 };
+        assert_eq!(truncated, expected);
+        let trailing = parse(entries, 9).unwrap_err();
+        assert_eq!(trailing, ShardProblem::Trailing { expected: 8, found: 9 });
+    }
+
+    #[test]
+    fn case_42_header_lengths_are_checked_before_anything_is_read() {
+        for length in [1 << 63, u64::MAX, MAX_HEADER_BYTES as u64 + 1] {
+            let mut bytes = length.to_le_bytes().to_vec();
+            bytes.extend_from_slice(b"{}");
+            let problem = Header::parse(&bytes).unwrap_err();
+            assert_eq!(problem, ShardProblem::HeaderTooLong { header: length });
+        }
+        let mut bytes = 3_u64.to_le_bytes().to_vec();
+        bytes.extend_from_slice(b"{}");
+        let problem = Header::parse(&bytes).unwrap_err();
+        assert_eq!(problem, ShardProblem::HeaderTruncated { header: 3, available: 2 });
+        let problem = Header::parse(b"short").unwrap_err();
+        assert_eq!(problem, ShardProblem::NoHeader { length: 5 });
+    }
+
+    #[test]
+    fn case_42_sizes_are_calculated_without_overflow() {
+        let huge = parse(json!({ "a": entry(&[usize::MAX, 3], 0, 2) }), 2).unwrap_err();
+        assert!(matches!(huge, ShardProblem::TooLarge { ref tensor, .. } if tensor == "a"));
+        let reversed = parse(json!({ "a": entry(&[1], 4, 2) }), 2).unwrap_err();
+        assert!(matches!(reversed, ShardProblem::Reversed { begin: 4, end: 2, .. }));
+        let far = parse(json!({ "a": entry(&[1], usize::MAX - 2, usize::MAX) }), 2).unwrap_err();
+        assert!(matches!(far, ShardProblem::Hole { .. }), "{far}");
+    }
+
+    #[test]
+    fn a_shape_that_does_not_fit_its_offsets_is_refused() {
+        let problem = parse(json!({ "a": entry(&[3], 0, 4) }), 4).unwrap_err();
+        assert!(matches!(problem, ShardProblem::Size { expected: 6, begin: 0, end: 4, .. }));
+        assert!(problem.to_string().contains("'a'"), "{problem}");
+    }
+
+    #[test]
+    fn misaligned_data_are_refused() {
+        let text = json!({ "a": entry(&[1], 0, 2) }).to_string();
+        let text = if text.len().is_multiple_of(2) { text + " " } else { text };
+        let problem = Header::parse(&file(&text, 2)).unwrap_err();
+        let position = 8 + text.len();
+        assert_eq!(problem, ShardProblem::Misaligned { tensor: "a".to_owned(), position });
+    }
+
+    #[test]
+    fn damaged_entries_name_their_tensor() {
+        for entry in [
+            json!({ "dtype": "BF17", "shape": [1], "data_offsets": [0, 2] }),
+            json!({ "dtype": "BF16", "shape": [-1], "data_offsets": [0, 2] }),
+            json!({ "dtype": "BF16", "shape": [1], "data_offsets": [0] }),
+            json!({ "dtype": "BF16", "shape": [1] }),
+            json!([]),
+        ] {
+            let problem = parse(json!({ "broken": entry }), 2).unwrap_err();
+            assert!(matches!(problem, ShardProblem::Entry { .. }), "{problem}");
+            assert!(problem.to_string().contains("'broken'"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn headers_that_are_no_json_object_are_refused() {
+        let deep = "[".repeat(100_000);
+        let twice = format!(r#"{{"a":{0},"a":{0}}}"#, entry(&[1], 0, 2));
+        for text in ["", "{", "[]", "null", "{} {}", &deep, &twice] {
+            let problem = Header::parse(&file(text, 2)).unwrap_err();
+            assert!(matches!(problem, ShardProblem::HeaderText { .. }), "{text:.20}: {problem}");
+        }
+        let mut not_text = file("{}", 0);
+        not_text[8] = 0xff;
+        assert!(matches!(Header::parse(&not_text), Err(ShardProblem::HeaderText { .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+            let _ = Header::parse(&bytes);
+        }
+
+        #[test]
+        fn random_headers_never_panic(text in r#"[{}\[\]":,a-f0-9 ]{0,80}"#, data in 0_usize..8) {
+            let _ = Header::parse(&file(&text, data));
+        }
+
+        /// A header with one number changed is refused, or still covers the data exactly.
+        #[test]
+        fn what_is_accepted_covers_the_data(
+            ends in proptest::collection::vec(0_usize..8, 6),
+            shapes in proptest::collection::vec(proptest::collection::vec(0_usize..4, 0..3), 3),
+            data in 0_usize..20,
+        ) {
+            let entries = json!({
+                "a": entry(&shapes[0], ends[0], ends[1]),
+                "b": entry(&shapes[1], ends[2], ends[3]),
+                "c": entry(&shapes[2], ends[4], ends[5]),
+            });
+            if let Ok(header) = parse(entries, data) {
+                let covered: usize = header
+                    .tensors
+                    .values()
+                    .map(|info| 2 * info.shape.iter().product::<usize>())
+                    .sum();
+                prop_assert_eq!(covered, data);
+                for info in header.tensors.values() {
+                    prop_assert!(info.data_offsets.1 <= data);
+                }
+            }
+        }
+
+        /// Flipping any byte of a good file's header is refused or leaves a file that is consistent again.
+        #[test]
+        fn flipped_bytes_never_panic(at in 0_usize..120, flip in 1_u8..=255) {
+            let text = json!({ "a": entry(&[2], 0, 4), "b": entry(&[1, 1], 4, 6) }).to_string();
+            let mut bytes = file(&text, 6);
+            let at = at % bytes.len();
+            bytes[at] ^= flip;
+            let _ = Header::parse(&bytes);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Checkpoints as a whole: golden ones, synthetic ones, and damaged ones.
+
+mod damaged;
+mod embodiments;
+mod golden;
+mod hub;
+mod settings;
+mod support;
+mod synthetic;
