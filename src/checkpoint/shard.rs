@@ -191,7 +191,7 @@ impl Header {
     fn check_alignment(&self) -> Result<(), ShardProblem> {
         for (name, info) in &self.tensors {
             let position = self.data_start + info.data_offsets.0;
-            if info.dtype == Dtype::BF16 && position % align_of::<bf16>() != 0 {
+            if info.dtype == Dtype::BF16 && !position.is_multiple_of(align_of::<bf16>()) {
                 return Err(ShardProblem::Misaligned { tensor: name.clone(), position });
             }
         }

@@ -101,7 +101,7 @@ fn case_41_absent_shard_is_named() {
     let error = refused(tiny.path());
     let (named, present) = (tiny.shards(), tiny.shards() - 1);
     let CheckpointError::MissingShards { missing, .. } = &error else { panic!("{error}") };
-    assert_eq!(missing, &[second.clone()]);
+    assert_eq!(missing, std::slice::from_ref(&second));
     let counts = format!("{named} shards, {present} of them are present");
     assert_names(&error.to_string(), &[INDEX_FILE, &second, &counts]);
 }

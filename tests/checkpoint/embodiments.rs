@@ -559,7 +559,7 @@ fn numbers_that_json_does_not_have_concern_their_robot_only() {
 #[test]
 fn statistics_are_read_to_the_last_bit() {
     let tiny = Tiny::new();
-    let exact = [-1.650050401687622, 0.1 + 0.2, 1e-308, 2.2250738585072011e-308];
+    let exact = [-1.650050401687622, 0.1 + 0.2, 1e-308, 2.225_073_858_507_201e-308];
     let opened = tiny
         .open_with(STATISTICS_FILE, |value| {
             value["new_embodiment"]["state"]["joints"]["mean"] = json!(exact);

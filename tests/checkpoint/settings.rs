@@ -301,7 +301,8 @@ fn case_19_processing_fields_are_refused_by_name() {
 fn damaged_json_names_its_file() {
     let tiny = Tiny::new();
     for file in [CONFIG_FILE, PROCESSOR_FILE, STATISTICS_FILE, SLOTS_FILE, n16::BACKBONE_FILE] {
-        let damages: [(&str, fn(String) -> String); 6] = [
+        type Damage = fn(String) -> String;
+        let damages: [(&str, Damage); 6] = [
             ("empty", |_| String::new()),
             ("cut", |text| text[..text.len() / 2].to_owned()),
             ("list", |text| format!("[{text}]")),

@@ -154,15 +154,21 @@ mod tests {
             let at = |row: usize, column: usize| f64::from(x[row * (cols + gap) + column]);
             let view = || Mat::new(&x, rows, cols, cols + gap);
             check("add", shape, |out| add(view(), out), |out, r, c| out + at(r, c));
-            check("add_scaled", shape, |out| add_scaled(view(), 0.25, out), |out, r, c| {
-                out + 0.25 * at(r, c)
-            });
+            check(
+                "add_scaled",
+                shape,
+                |out| add_scaled(view(), 0.25, out),
+                |out, r, c| out + 0.25 * at(r, c),
+            );
             let first = || Mat::new(&x, 1, cols, cols + gap);
             check("repeated", shape, |out| add(first(), out), |out, _, c| out + at(0, c));
             let table = random_bf16(2, (rows + 1) * cols);
-            check("add_weight", shape, |out| add_weight(&table, out), |out, r, c| {
-                out + table[r * cols + c].to_f64()
-            });
+            check(
+                "add_weight",
+                shape,
+                |out| add_weight(&table, out),
+                |out, r, c| out + table[r * cols + c].to_f64(),
+            );
         }
     }
 
@@ -172,20 +178,28 @@ mod tests {
         for shape in SHAPES {
             let (rows, cols, gap) = shape;
             let (x, y) = (random(1, rows * (cols + gap)), random(2, rows * (cols + gap)));
-            let at = |v: &[f32], row: usize, column: usize| f64::from(v[row * (cols + gap) + column]);
+            let at =
+                |v: &[f32], row: usize, column: usize| f64::from(v[row * (cols + gap) + column]);
             let view = |values| Mat::new(values, rows, cols, cols + gap);
-            check("map", shape, |out| map(view(&x), Activation::Silu, out), |_, r, c| {
-                silu(at(&x, r, c))
-            });
-            check("silu_mul", shape, |out| silu_mul(view(&x), view(&y), out), |_, r, c| {
-                silu(at(&x, r, c)) * at(&y, r, c)
-            });
+            check(
+                "map",
+                shape,
+                |out| map(view(&x), Activation::Silu, out),
+                |_, r, c| silu(at(&x, r, c)),
+            );
+            check(
+                "silu_mul",
+                shape,
+                |out| silu_mul(view(&x), view(&y), out),
+                |_, r, c| silu(at(&x, r, c)) * at(&y, r, c),
+            );
         }
     }
 
     #[test]
     fn rope_matches_f64() {
-        for (rows, heads, half, gap) in [(1, 1, 1, 0), (5, 3, 16, 0), (116, 16, 64, 0), (7, 2, 5, 3)]
+        for (rows, heads, half, gap) in
+            [(1, 1, 1, 0), (5, 3, 16, 0), (116, 16, 64, 0), (7, 2, 5, 3)]
         {
             let (cos, sin) = (random(3, rows * half), random(4, rows * half));
             let (cos_view, sin_view) =

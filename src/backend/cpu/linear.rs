@@ -444,7 +444,8 @@ mod tests {
 
     #[test]
     fn a_row_does_not_depend_on_the_rows_beside_it() {
-        let case = |rows| Case { rows, inputs: 100, outputs: 50, orientation: Orientation::OutIn, gap: 0 };
+        let case =
+            |rows| Case { rows, inputs: 100, outputs: 50, orientation: Orientation::OutIn, gap: 0 };
         let all = case(13).run(Bias::None, Activation::Identity);
         for rows in 1..13 {
             let some = case(rows).run(Bias::None, Activation::Identity);
@@ -455,7 +456,8 @@ mod tests {
     /// The same products for every vector width, and for weights that do not start at a multiple of four bytes.
     #[test]
     fn vector_widths_and_alignments_agree() {
-        let case = Case { rows: 6, inputs: 160, outputs: 14, orientation: Orientation::OutIn, gap: 0 };
+        let case =
+            Case { rows: 6, inputs: 160, outputs: 14, orientation: Orientation::OutIn, gap: 0 };
         let (x, weight) = (case.x(), case.weight());
         let exact = case.exact();
         for shift in [0, 1] {

@@ -80,7 +80,7 @@ pub fn silu(x: f32) -> f32 {
 #[inline(always)]
 pub fn gelu_tanh(x: f32) -> f32 {
     // (1 + tanh u) / 2 = 1 / (1 + e^-2u)
-    const TWICE_SQRT_2_OVER_PI: f32 = 1.595_769_1;
+    const TWICE_SQRT_2_OVER_PI: f32 = 1.595_769_2;
     let twice_u = TWICE_SQRT_2_OVER_PI * (x * x * x).mul_add(0.044_715, x);
     x / (1.0 + exp(-twice_u))
 }
@@ -197,7 +197,10 @@ mod tests {
                 ),
                 ("relu", relu(x), wide.max(0.0)),
             ] {
-                assert!((f64::from(found) - exact).abs() <= tolerance, "{name}({x}): {found} {exact}");
+                assert!(
+                    (f64::from(found) - exact).abs() <= tolerance,
+                    "{name}({x}): {found} {exact}"
+                );
             }
         }
     }

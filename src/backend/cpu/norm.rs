@@ -121,20 +121,22 @@ mod tests {
     ) -> Vec<f32> {
         let x = input(rows, cols + gap);
         let mut out = vec![0.0; rows * (cols + gap)];
-        kernel(
-            Mat::new(&x, rows, cols, cols + gap),
-            MatMut::new(&mut out, rows, cols, cols + gap),
-        );
+        kernel(Mat::new(&x, rows, cols, cols + gap), MatMut::new(&mut out, rows, cols, cols + gap));
         out
     }
 
     /// `x` normalised row by row in f64, then mapped with its column; gaps are zero.
-    fn exact((rows, cols, gap): (usize, usize, usize), map: impl Fn(f64, usize) -> f64) -> Vec<f64> {
+    fn exact(
+        (rows, cols, gap): (usize, usize, usize),
+        map: impl Fn(f64, usize) -> f64,
+    ) -> Vec<f64> {
         let mut out = Vec::new();
         for row in wide(&input(rows, cols + gap)).chunks_exact(cols + gap) {
             let mean = row[..cols].iter().sum::<f64>() / cols as f64;
-            let variance = row[..cols].iter().map(|x| (x - mean).powi(2)).sum::<f64>() / cols as f64;
-            let normal = row[..cols].iter().map(|x| (x - mean) / (variance + f64::from(EPS)).sqrt());
+            let variance =
+                row[..cols].iter().map(|x| (x - mean).powi(2)).sum::<f64>() / cols as f64;
+            let normal =
+                row[..cols].iter().map(|x| (x - mean) / (variance + f64::from(EPS)).sqrt());
             out.extend(normal.enumerate().map(|(column, n)| map(n, column)));
             out.extend(std::iter::repeat_n(0.0, gap));
         }

@@ -6,7 +6,11 @@ use super::mat::MatMut;
 const MIN_ELEMENTS: usize = 16 * 1024;
 
 /// Calls `work` with the first column and the view of each block of `width` columns, in parallel.
-pub fn for_column_blocks(out: MatMut<'_>, width: usize, work: &(impl Fn(usize, MatMut<'_>) + Sync)) {
+pub fn for_column_blocks(
+    out: MatMut<'_>,
+    width: usize,
+    work: &(impl Fn(usize, MatMut<'_>) + Sync),
+) {
     column_blocks(out, 0, width, work);
 }
 

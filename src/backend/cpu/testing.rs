@@ -28,7 +28,10 @@ pub fn assert_close(what: &str, found: &[f32], exact: &[f64], tolerance: f64) {
     assert_eq!(found.len(), exact.len(), "{what}: lengths");
     for (index, (found, exact)) in found.iter().zip(exact).enumerate() {
         let error = (f64::from(*found) - exact).abs();
-        assert!(error <= tolerance, "{what}[{index}]: {found} instead of {exact}, off by {error:e}");
+        assert!(
+            error <= tolerance,
+            "{what}[{index}]: {found} instead of {exact}, off by {error:e}"
+        );
     }
 }
 

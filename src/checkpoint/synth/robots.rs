@@ -276,8 +276,11 @@ struct Range {
     high: f64,
 }
 
-/// The statistics of a group by name, as functions of a dimension's range.
-const STATISTICS: [(&str, fn(&Range) -> f64); 6] = [
+/// A statistic as a function of a dimension's range.
+type Statistic = fn(&Range) -> f64;
+
+/// The statistics of a group by name.
+const STATISTICS: [(&str, Statistic); 6] = [
     ("min", |range| range.low),
     ("max", |range| range.high),
     ("mean", |range| range.at(0.48)),
@@ -321,7 +324,7 @@ fn ranges(path: &str, quantity: Quantity, dim: usize) -> Vec<Range> {
 
 /// Statistics that are the same at every step, each `[dim]`.
 fn constant_statistics(ranges: &[Range]) -> Value {
-    let column = |statistic: fn(&Range) -> f64| ranges.iter().map(statistic).collect::<Vec<_>>();
+    let column = |statistic: Statistic| ranges.iter().map(statistic).collect::<Vec<_>>();
     STATISTICS.iter().map(|(name, statistic)| (*name, json!(column(*statistic)))).collect()
 }
 
@@ -337,7 +340,7 @@ fn relative_statistics(reach: &[Range], quantity: Quantity, horizon: usize) -> V
             reach.iter().enumerate().map(around).collect()
         })
         .collect();
-    let table = |statistic: fn(&Range) -> f64| {
+    let table = |statistic: Statistic| {
         rows.iter().map(|row| row.iter().map(statistic).collect()).collect::<Vec<Vec<f64>>>()
     };
     STATISTICS.iter().map(|(name, statistic)| (*name, json!(table(*statistic)))).collect()
