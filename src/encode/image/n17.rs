@@ -1,10 +1,12 @@
 //! The frame chain of N1.7 (spec n17 section 4).
 
+use std::cmp::Ordering;
+
 use super::area::AreaResizer;
 use super::geometry::Geometry;
 pub use super::params::{FrameChainError, FrameChainParams, SHORTEST_EDGE};
-pub use super::patches::{BLOCK, MERGE, PATCH, PATCH_VALUES, TIMES};
 use super::patches::Patcher;
+pub use super::patches::{BLOCK, MERGE, PATCH, PATCH_VALUES, TIMES};
 use super::pillow::{BicubicResizer, Rounding};
 pub use super::stages::Stages;
 use super::view::{Size, View, Window};
@@ -95,7 +97,11 @@ impl FrameChain {
         let last = accepted.next_back().unwrap_or(first);
         let ratio = |longer: f64| longer.max(edge as f64) / edge as f64;
         let [least, largest] = [ratio(first as f64 - 0.5), ratio(last as f64 + 0.5)];
-        Some(if upright { [1.0 / largest, 1.0 / least] } else { [least, largest] })
+        Some(match rows.cmp(&columns) {
+            Ordering::Less => [least, largest],
+            Ordering::Equal => [1.0 / largest, largest],
+            Ordering::Greater => [1.0 / largest, 1.0 / least],
+        })
     }
 
     fn sizes(&self, frame: Size) -> Geometry {
@@ -105,12 +111,11 @@ impl FrameChain {
     /// Encodes `frame` into `picture`, whose buffer is used again.
     pub fn encode(&mut self, frame: &Frame, picture: &mut Picture) {
         let size = size(frame.width(), frame.height());
-        if self.steps.as_ref().is_none_or(|steps| steps.frame != size) {
-            self.steps = Some(Steps::new(size, self.sizes(size)));
-        }
-        if let Some(steps) = &mut self.steps {
-            steps.run(View::new(frame.rgb(), size), picture);
-        }
+        let steps = match &mut self.steps {
+            Some(steps) if steps.frame == size => steps,
+            slot => slot.insert(Steps::new(size, Geometry::new(size, self.params, self.letterbox))),
+        };
+        steps.run(View::new(frame.rgb(), size), picture);
     }
 
     /// The pictures between the steps of the frame encoded last into `picture`; `None` before the first.
@@ -189,7 +194,8 @@ mod tests {
         assert_eq!(ratios, [863.0 / 512.0, 929.0 / 512.0]);
         let [least, largest] = chain(false).ratios([28, 16]).unwrap();
         assert_eq!([1.0 / largest, 1.0 / least], ratios);
-        assert_eq!(chain(false).ratios([16, 16]).unwrap()[0], 1.0);
+        let [least, largest] = chain(false).ratios([16, 16]).unwrap();
+        assert_eq!(1.0 / least, largest);
         assert_eq!(chain(false).ratios([16, 27]), None);
         assert_eq!(chain(true).ratios([16, 28]), None);
     }

@@ -172,7 +172,10 @@ impl FixedPoint {
         let fixed = |weight: &f64| fixed_point(*weight, precision);
         let outputs = exact
             .iter()
-            .map(|taps| Taps { start: taps.start, weights: taps.weights.iter().map(fixed).collect() })
+            .map(|taps| Taps {
+                start: taps.start,
+                weights: taps.weights.iter().map(fixed).collect(),
+            })
             .collect();
         Self { outputs, precision }
     }
@@ -249,7 +252,8 @@ mod tests {
         let (source, target) = (Size { width: 70, height: 33 }, Size { width: 61, height: 40 });
         let rgb = [9u8, 200, 255].repeat(70 * 33);
         let mut out = vec![0; target.bytes()];
-        BicubicResizer::new(source, target, Rounding::Pillow).run(View::new(&rgb, source), &mut out);
+        BicubicResizer::new(source, target, Rounding::Pillow)
+            .run(View::new(&rgb, source), &mut out);
         assert_eq!(out, [9u8, 200, 255].repeat(61 * 40));
     }
 
