@@ -70,7 +70,8 @@ fn tiny_cases_are_encoded_exactly() {
         )
         .unwrap();
         let prefix = encoder.prefix_tokens();
-        let input = encoder.encode(&case.observation(), &Noise::Seed(42)).unwrap();
+        let seed = case.json()["seed"].as_u64().unwrap();
+        let input = encoder.encode(&case.observation(), &Noise::Seed(seed)).unwrap();
         check_tokens(&case, input, prefix);
         check_pixels(&case, input);
         let same_bits = |found: &[f32], golden: &str| {

@@ -179,7 +179,10 @@ fn whether_frames_are_letterboxed_is_read() {
     assert_eq!(letterbox(Some(json!(true))).unwrap(), Some(true));
     assert_eq!(letterbox(Some(json!(false))).unwrap(), Some(false));
     assert_eq!(letterbox(None).unwrap(), None);
-    assert_names(&letterbox(Some(json!("yes"))).unwrap_err().to_string(), &["letter_box_transform"]);
+    assert_names(
+        &letterbox(Some(json!("yes"))).unwrap_err().to_string(),
+        &["letter_box_transform"],
+    );
 }
 
 /// Changes one value of a file; dots divide the keys of its path.

@@ -1,12 +1,4 @@
-/// Name and content of every file beside the tokenizer.
-type Files = Vec<(String, Vec<u8>)>;
-
-static N16: LazyLock<Files> = LazyLock::new(|| template(Version::N16));
-static N17: LazyLock<Files> = LazyLock::new(|| template(Version::N17));
-
-fn template(version: Version) -> Files {
-    let dir = tempfile::tempdir().unwrap();
-    synth::write(version, //! Snapshots that a test may change.
+//! Snapshots that a test may change.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -43,9 +35,15 @@ pub struct Tiny {
     dir: TempDir,
 }
 
-static TEMPLATE: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
+/// Name and content of every file beside the tokenizer.
+type Files = Vec<(String, Vec<u8>)>;
+
+static N16: LazyLock<Files> = LazyLock::new(|| template(Version::N16));
+static N17: LazyLock<Files> = LazyLock::new(|| template(Version::N17));
+
+fn template(version: Version) -> Files {
     let dir = tempfile::tempdir().unwrap();
-    synth::write(Version::N16, Size::Tiny, dir.path(), &|_, _| {}).unwrap();
+    synth::write(version, Size::Tiny, dir.path(), &|_, _| {}).unwrap();
     let entries = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
     entries
         .filter(|path| path.is_file())
