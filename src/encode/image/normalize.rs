@@ -13,7 +13,7 @@ const UNIT_LOW: f32 = (1.0 / 255.0 - UNIT_HIGH as f64) as f32;
 /// `(sample - 127.5) / 127.5` in f32, without the division: (2 sample - 255) / 255 in two exact parts, rounded
 /// once by the addition. A test compares all 256 values.
 #[inline(always)]
-fn normalized(sample: u8) -> f32 {
+pub(super) fn normalized(sample: u8) -> f32 {
     let odd = (2 * i32::from(sample) - 255) as f32;
     odd * UNIT_HIGH + odd * UNIT_LOW
 }
@@ -29,9 +29,8 @@ pub(super) fn to_planes(picture: View<'_>, out: &mut [f32]) {
     }
 }
 
-/// Splits a row of interleaved pixels into normalised planes, each as long as the row has pixels.
 #[multiversion(targets("x86_64+avx+avx2"))]
-pub(super) fn split_row(row: &[u8], red: &mut [f32], green: &mut [f32], blue: &mut [f32]) {
+fn split_row(row: &[u8], red: &mut [f32], green: &mut [f32], blue: &mut [f32]) {
     let planes = red.iter_mut().zip(green).zip(blue);
     for (pixel, ((red, green), blue)) in row.chunks_exact(CHANNELS).zip(planes) {
         *red = normalized(pixel[0]);

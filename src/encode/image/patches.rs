@@ -1,7 +1,9 @@
 //! Pictures cut into the patches that the Qwen3-VL vision tower reads.
 
+use multiversion::multiversion;
+
 use super::CHANNELS;
-use super::normalize::split_row;
+use super::normalize::normalized;
 use super::view::View;
 
 /// Side of a patch in pixels.
@@ -18,8 +20,8 @@ pub const PATCH_VALUES: usize = CHANNELS * TIMES * PATCH * PATCH;
 /// Cuts pictures of one width into patches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Patcher {
-    /// One row of pixels as planes, `[3, width]`.
-    planes: Vec<f32>,
+    /// One row of patches as planes, `[3, patch, width]`.
+    planes: Vec<u8>,
 }
 
 impl Patcher {
@@ -30,33 +32,62 @@ impl Patcher {
     pub fn run(&mut self, picture: View<'_>, out: &mut [f32]) {
         let width = picture.width();
         debug_assert_eq!(out.len(), TIMES * CHANNELS * width * picture.height());
-        self.planes.resize(CHANNELS * width, 0.0);
+        self.planes.resize(CHANNELS * PATCH * width, 0);
         let block_row = TIMES * CHANNELS * BLOCK * width;
-        for (y, out) in out.chunks_exact_mut(block_row).enumerate() {
-            for row in 0..BLOCK {
-                let (red, rest) = self.planes.split_at_mut(width);
-                let (green, blue) = rest.split_at_mut(width);
-                split_row(picture.row(y * BLOCK + row), red, green, blue);
-                scatter(&self.planes, width, row, out);
+        for (block_y, blocks) in out.chunks_exact_mut(block_row).enumerate() {
+            for inner_y in 0..MERGE {
+                let top = block_y * BLOCK + inner_y * PATCH;
+                self.take_planes(picture, top);
+                // Patches are written from end to end: the output is far larger than any cache.
+                let blocks = blocks.chunks_exact_mut(MERGE * MERGE * PATCH_VALUES);
+                for (block_x, block) in blocks.enumerate() {
+                    let patches = &mut block[inner_y * MERGE * PATCH_VALUES..];
+                    let patches = patches.chunks_exact_mut(PATCH_VALUES).take(MERGE);
+                    for (inner_x, patch) in patches.enumerate() {
+                        let left = block_x * BLOCK + inner_x * PATCH;
+                        write_patch(&self.planes, width, left, patch);
+                    }
+                }
             }
+        }
+    }
+
+    /// Splits the rows of one row of patches, from `top` on, into planes.
+    fn take_planes(&mut self, picture: View<'_>, top: usize) {
+        let width = picture.width();
+        let (red, rest) = self.planes.split_at_mut(PATCH * width);
+        let (green, blue) = rest.split_at_mut(PATCH * width);
+        for y in 0..PATCH {
+            let row = y * width..(y + 1) * width;
+            let planes = [&mut red[row.clone()], &mut green[row.clone()], &mut blue[row]];
+            split(picture.row(top + y), planes);
         }
     }
 }
 
-/// Writes one row of pixels, given as planes, into the patches of its row of blocks; `row` counts within the block.
-fn scatter(planes: &[f32], width: usize, row: usize, out: &mut [f32]) {
-    let (inner, y) = (row / PATCH, row % PATCH);
-    for (column, patches) in out.chunks_exact_mut(MERGE * MERGE * PATCH_VALUES).enumerate() {
-        for side in 0..MERGE {
-            let patch = &mut patches[(MERGE * inner + side) * PATCH_VALUES..][..PATCH_VALUES];
-            let x = column * BLOCK + side * PATCH;
-            for channel in 0..CHANNELS {
-                let pixels = &planes[channel * width + x..][..PATCH];
-                for time in 0..TIMES {
-                    let at = ((channel * TIMES + time) * PATCH + y) * PATCH;
-                    patch[at..at + PATCH].copy_from_slice(pixels);
-                }
+#[multiversion(targets("x86_64+avx+avx2"))]
+fn split(row: &[u8], planes: [&mut [u8]; CHANNELS]) {
+    let [red, green, blue] = planes;
+    let samples = red.iter_mut().zip(green).zip(blue);
+    for (pixel, ((red, green), blue)) in row.chunks_exact(CHANNELS).zip(samples) {
+        (*red, *green, *blue) = (pixel[0], pixel[1], pixel[2]);
+    }
+}
+
+/// Writes the patch whose left side is at `left`, `[3, times, patch, patch]`.
+#[multiversion(targets("x86_64+avx+avx2"))]
+fn write_patch(planes: &[u8], width: usize, left: usize, patch: &mut [f32]) {
+    const ONE_TIME: usize = PATCH * PATCH;
+    let channels = planes.chunks_exact(PATCH * width);
+    for (plane, times) in channels.zip(patch.chunks_exact_mut(TIMES * ONE_TIME)) {
+        let (first, others) = times.split_at_mut(ONE_TIME);
+        for (row, out) in plane.chunks_exact(width).zip(first.chunks_exact_mut(PATCH)) {
+            for (out, sample) in out.iter_mut().zip(&row[left..left + PATCH]) {
+                *out = normalized(*sample);
             }
+        }
+        for other in others.chunks_exact_mut(ONE_TIME) {
+            other.copy_from_slice(first);
         }
     }
 }
