@@ -170,8 +170,8 @@ impl Case {
         check(&format!("{}: {golden}", self.name), &expected.values, &kept, 2e-5 * scale);
     }
 
-    /// Checks every tap, the velocities, the normalised prediction and the physical actions of a chunk.
-    pub fn check_chunk(&self, chunk: &ActionChunk, taps: &Taps) {
+    /// Checks every tap and the velocities.
+    pub fn check_taps(&self, taps: &Taps) {
         for name in self.taps() {
             let program = (self.program_tap)(&name);
             let found = taps.0.get(&program);
@@ -182,6 +182,11 @@ impl Case {
                 check(&format!("{}: {name}", self.name), &golden, &found.values, 5e-5);
             }
         }
+    }
+
+    /// Checks every tap, the velocities, the normalised prediction and the physical actions of a chunk.
+    pub fn check_chunk(&self, chunk: &ActionChunk, taps: &Taps) {
+        self.check_taps(taps);
         let golden = self.f32("action_pred").values;
         check(&format!("{}: action_pred", self.name), &golden, &chunk.normalized, 1e-5);
         for group in &chunk.groups {

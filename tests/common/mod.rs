@@ -1,6 +1,7 @@
 //! Shared by the golden tests: where the reference data lies, and comparing against it.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
+pub mod drawn;
 pub mod golden;
 pub mod n16;
 pub mod n17;

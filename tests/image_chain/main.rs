@@ -2,6 +2,7 @@
 //! of the spec. Everything is compared bit for bit.
 
 mod counting;
+#[path = "../common/drawn.rs"]
 mod drawn;
 mod golden;
 mod n17;

@@ -102,7 +102,7 @@ mod tests {
             for (width, height) in [(64, 64), (4096, 64), (64, 4096), (640, 480), (4096, 2160)] {
                 let output = Geometry::new(Size { width, height }, params, false).output;
                 let pixels = output.width * output.height;
-                assert!(output.width % BLOCK == 0 && output.height % BLOCK == 0);
+                assert!(output.width.is_multiple_of(BLOCK) && output.height.is_multiple_of(BLOCK));
                 assert!((MIN_PIXELS..=MAX_PIXELS).contains(&pixels), "{output:?}");
             }
         }

@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn every_value_stands_where_the_formula_puts_it() {
         let size = Size { width: 3 * BLOCK, height: 2 * BLOCK };
-        let rgb: Vec<u8> = (0..size.bytes()).map(|i| (i * 7919 >> 3) as u8).collect();
+        let rgb: Vec<u8> = (0..size.bytes()).map(|i| ((i * 7919) >> 3) as u8).collect();
         let mut out = vec![f32::NAN; TIMES * size.bytes()];
         Patcher::default().run(View::new(&rgb, size), &mut out);
         let mut values = out.iter();

@@ -3,7 +3,12 @@
 
 use gr00t_blackhole::contract::Frame;
 
-use super::splitmix64;
+fn splitmix64(x: u64) -> u64 {
+    let mut z = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
 
 /// Draws one frame; every division rounds down.
 pub fn frame(width: u32, height: u32, seed: u32) -> Frame {
