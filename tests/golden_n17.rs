@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::golden::{Case, Taps, check};
-use common::n17::{self, TINY_CASES};
+use common::n17::{self, FULL_CASE, TINY_CASES};
 use common::{data, drawn, shared, tokenizer};
 use gr00t_blackhole::backend::Backend;
 use gr00t_blackhole::backend::cpu::CpuBackend;
@@ -103,13 +103,15 @@ fn tiny_cases_agree_in_every_tap_and_action() {
 }
 
 #[test]
-fn tiny_cases_are_encoded_exactly() {
+fn every_case_is_encoded_exactly() {
     let (Some(dir), Some(tokenizer)) = (shared("golden/n17"), tokenizer::real("n17")) else {
         return;
     };
     let snapshot = Snapshot::open(&dir.join("snapshot")).unwrap();
     let Network::N17(config) = snapshot.network() else { panic!("another version") };
-    for name in TINY_CASES {
+    // The full case is processed by the very same files as the tiny ones.
+    let full = (dir.join("full"), FULL_CASE);
+    for (dir, name) in TINY_CASES.map(|name| (dir.clone(), name)).into_iter().chain([full]) {
         let case = n17::open(&dir, name, vision_blocks(&snapshot));
         let mut encoder = Encoder::new(
             config,
@@ -184,7 +186,7 @@ fn full_size_agrees_in_every_tap_and_action() {
         return;
     };
     let generated = with_generated_weights(&dir, Size::Full);
-    check_case(&dir, &generated.path().join("snapshot"), &tokenizer, "f0_droid_320x180");
+    check_case(&dir, &generated.path().join("snapshot"), &tokenizer, FULL_CASE);
     println!("peak resident memory: {:.2} GB", peak_resident_bytes() as f64 / 1e9);
     assert!(peak_resident_bytes() < 9_000_000_000);
 }

@@ -13,6 +13,9 @@ pub const TINY_CASES: [&str; 5] = [
     "c4_new_640x480",
 ];
 
+/// The case of the released network's size.
+pub const FULL_CASE: &str = "f0_droid_320x180";
+
 /// Largest difference of an action in physical units.
 const PHYSICAL_TOLERANCE: f32 = 5e-6;
 

@@ -201,11 +201,11 @@ mod avx2 {
     #[inline(always)]
     fn weighted(simd: V3, [first, second]: [&[u8]; 2], weights: &[f32]) -> Sums {
         let mut sums = simd.avx._mm256_setzero_ps();
-        for tap in 0..weights.len() {
+        for (tap, weight) in weights.iter().enumerate() {
             let pixels =
                 simd.sse2._mm_unpacklo_epi32(pixel(simd, first, tap), pixel(simd, second, tap));
             let samples = simd.avx._mm256_cvtepi32_ps(simd.avx2._mm256_cvtepu8_epi32(pixels));
-            let weight = simd.avx._mm256_set1_ps(weights[tap]);
+            let weight = simd.avx._mm256_set1_ps(*weight);
             sums = simd.avx._mm256_add_ps(sums, simd.avx._mm256_mul_ps(samples, weight));
         }
         pulp::cast(sums)
