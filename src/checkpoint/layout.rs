@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::network::{HeadConfig, LlmConfig, VisionConfig};
+use super::network::{AdapterConfig, HeadConfig, LlmConfig, VisionConfig};
 use super::{Checkpoint, CheckpointError};
 
 /// Channels of the sinusoid that the timestep embedder of the action head reads.
@@ -163,6 +163,20 @@ impl Table {
         }
         self.linear(&format!("{dit}.proj_out_1"), 2 * width, width);
         self.linear(&format!("{dit}.proj_out_2"), config.dit_output, width);
+    }
+
+    /// The self-attention blocks over the backbone's features of `width` columns, under `adapter`.
+    pub fn adapter(&mut self, adapter: &str, config: &AdapterConfig, width: usize) {
+        for block in 0..config.layers {
+            let prefix = format!("{adapter}.transformer_blocks.{block}");
+            self.norm(&format!("{prefix}.norm1"), width);
+            for projection in ["to_q", "to_k", "to_v", "to_out.0"] {
+                self.linear(&format!("{prefix}.attn1.{projection}"), width, width);
+            }
+            self.norm(&format!("{prefix}.norm3"), width);
+            self.linear(&format!("{prefix}.ff.net.0.proj"), 4 * width, width);
+            self.linear(&format!("{prefix}.ff.net.2"), width, 4 * width);
+        }
     }
 
     /// State encoder, action encoder and action decoder under `head`, one of each per embodiment slot.

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::contract::{
-    Embodiment, StateEncoding, StateError, StateGroupSpec, has_no_range, state_group,
+    Embodiment, RotationFormat, StateEncoding, StateError, StateGroupSpec, StateScaling,
+    checked_state_group, has_no_range,
 };
+use crate::rotation;
 
 /// Why a state cannot be encoded.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -21,16 +23,19 @@ pub enum StateEncodeError {
         "state group '{group}' value {index} is {raw}, which the checkpoint's statistics turn into {encoded}; \
          check the value's unit"
     )]
-    Overflow { group: String, index: usize, raw: f32, encoded: f32 },
+    Overflow { group: String, index: usize, raw: f64, encoded: f32 },
+    #[error("state group '{group}' is {values:?}, from which no rotation follows")]
+    Rotation { group: String, values: Vec<f64> },
 }
 
 /// Encodes `state` for the model: `[width]`, the groups in the embodiment's order, zeros behind them.
 ///
-/// Raw values are rounded to f32 first, as the data sets hold them (spec N1.6, section 6.1).
+/// Raw values are rounded to f32 first, as the data sets hold them (spec N1.6, section 6.1); N1.5 takes them as they are.
 ///
 /// # Errors
 /// A group that is missing, unknown, of another width or not finite; statistics that do not fit their group; more
-/// columns than `width`; a value so far off that its encoding leaves the range of f32.
+/// columns than `width`; values that are no rotation where one is needed; a value so far off that its encoding leaves
+/// the range of f32.
 pub fn encode_state(
     embodiment: &Embodiment,
     state: &BTreeMap<String, Vec<f64>>,
@@ -39,9 +44,9 @@ pub fn encode_state(
     refuse_unknown_groups(embodiment, state)?;
     let mut encoded = Vec::with_capacity(width);
     for spec in &embodiment.state {
-        let values = state_group(state, spec)?;
+        let values = checked_state_group(state, spec)?;
         let first = encoded.len();
-        encode_group(spec, &values, &mut encoded)?;
+        encode_group(spec, values, &mut encoded)?;
         if let Some(column) = encoded[first..].iter().position(|value| !value.is_finite()) {
             let index = column % spec.dim;
             let group = spec.name.clone();
@@ -73,39 +78,89 @@ fn refuse_unknown_groups(
 
 fn encode_group(
     spec: &StateGroupSpec,
-    values: &[f32],
+    values: &[f64],
     encoded: &mut Vec<f32>,
 ) -> Result<(), StateEncodeError> {
+    let rounded = || values.iter().map(|&value| value as f32);
     match &spec.encoding {
         StateEncoding::SinCos => {
-            encoded.extend(values.iter().map(|&value| f64::from(value).sin() as f32));
-            encoded.extend(values.iter().map(|&value| f64::from(value).cos() as f32));
+            encoded.extend(rounded().map(|value| f64::from(value).sin() as f32));
+            encoded.extend(rounded().map(|value| f64::from(value).cos() as f32));
         }
         StateEncoding::MeanStd { mean, std } => {
-            check_statistics(spec, mean)?;
-            check_statistics(spec, std)?;
-            let dimensions = values.iter().zip(mean).zip(std);
-            encoded.extend(dimensions.map(|((&value, &mean), &std)| standardize(value, mean, std)));
+            check_statistics(spec, mean, spec.dim)?;
+            check_statistics(spec, std, spec.dim)?;
+            let dimensions = rounded().zip(mean).zip(std);
+            encoded.extend(dimensions.map(|((value, &mean), &std)| standardize(value, mean, std)));
         }
         StateEncoding::MinMax { min, max, clip } => {
-            check_statistics(spec, min)?;
-            check_statistics(spec, max)?;
-            let dimensions = values.iter().zip(min).zip(max);
-            encoded.extend(dimensions.map(|((&value, &min), &max)| {
+            check_statistics(spec, min, spec.dim)?;
+            check_statistics(spec, max, spec.dim)?;
+            let dimensions = rounded().zip(min).zip(max);
+            encoded.extend(dimensions.map(|((value, &min), &max)| {
                 let scaled = scale_to_range(value, min, max);
                 if *clip { scaled.clamp(-1.0, 1.0) } else { scaled }
+            }));
+        }
+        StateEncoding::Double { rotation: None, scaling } => {
+            encode_double(spec, scaling, values, encoded)?;
+        }
+        StateEncoding::Double { rotation: Some(format), scaling } => {
+            encode_double(spec, scaling, &to_6d(spec, *format, values)?, encoded)?;
+        }
+    }
+    Ok(())
+}
+
+/// Encoding of N1.5, f64 up to the last step (spec N1.5, section 6).
+fn encode_double(
+    spec: &StateGroupSpec,
+    scaling: &StateScaling,
+    values: &[f64],
+    encoded: &mut Vec<f32>,
+) -> Result<(), StateEncodeError> {
+    match scaling {
+        StateScaling::None => encoded.extend(values.iter().map(|&value| value as f32)),
+        StateScaling::SinCos => {
+            encoded.extend(values.iter().map(|value| value.sin() as f32));
+            encoded.extend(values.iter().map(|value| value.cos() as f32));
+        }
+        StateScaling::MinMax { min, max } => {
+            check_statistics(spec, min, values.len())?;
+            check_statistics(spec, max, values.len())?;
+            let dimensions = values.iter().zip(min).zip(max);
+            encoded.extend(dimensions.map(|((value, min), max)| {
+                if min == max { 0.0 } else { (2.0 * ((value - min) / (max - min)) - 1.0) as f32 }
             }));
         }
     }
     Ok(())
 }
 
-fn check_statistics(spec: &StateGroupSpec, statistics: &[f64]) -> Result<(), StateEncodeError> {
-    if statistics.len() == spec.dim {
+/// The first two rows of the rotation that a group's values stand for.
+fn to_6d(
+    spec: &StateGroupSpec,
+    format: RotationFormat,
+    values: &[f64],
+) -> Result<[f64; 6], StateEncodeError> {
+    let matrix =
+        if values.len() == format.dim() { rotation::to_matrix(format, values) } else { None };
+    matrix.map(|matrix| rotation::to_6d(&matrix)).ok_or_else(|| StateEncodeError::Rotation {
+        group: spec.name.clone(),
+        values: values.to_vec(),
+    })
+}
+
+fn check_statistics(
+    spec: &StateGroupSpec,
+    statistics: &[f64],
+    expected: usize,
+) -> Result<(), StateEncodeError> {
+    if statistics.len() == expected {
         return Ok(());
     }
     let group = spec.name.clone();
-    Err(StateEncodeError::Statistics { group, expected: spec.dim, found: statistics.len() })
+    Err(StateEncodeError::Statistics { group, expected, found: statistics.len() })
 }
 
 fn standardize(value: f32, mean: f64, std: f64) -> f32 {
@@ -255,6 +310,38 @@ mod tests {
         assert!(matches!(error, StateEncodeError::Overflow { index: 0, .. }), "{error}");
     }
 
+    fn double(rotation: Option<RotationFormat>, scaling: StateScaling) -> StateEncoding {
+        StateEncoding::Double { rotation, scaling }
+    }
+
+    #[test]
+    fn n15_computes_in_f64_and_never_clips() {
+        let bounds =
+            StateScaling::MinMax { min: vec![0.1, 0.0, 3.0], max: vec![0.1 + 1e-7, 1.0, 3.0] };
+        let robot = embodiment(vec![
+            ("g", 3, double(None, bounds)),
+            ("arm", 1, double(None, StateScaling::SinCos)),
+        ]);
+        let state = state(&[("g", &[0.1 + 2e-7, 5.0, 9.0]), ("arm", &[0.1])]);
+        let encoded = encode_state(&robot, &state, 6).unwrap();
+        assert!((encoded[0] - 3.0).abs() < 1e-6, "a narrow range is a range: {encoded:?}");
+        assert_eq!(encoded[1..], [9.0, 0.0, 0.1f64.sin() as f32, 0.1f64.cos() as f32, 0.0]);
+    }
+
+    #[test]
+    fn n15_rotations_become_two_rows() {
+        let half = std::f64::consts::FRAC_1_SQRT_2;
+        let quaternion = double(Some(RotationFormat::Quaternion), StateScaling::None);
+        let robot = embodiment(vec![("quat", 4, quaternion)]);
+        let encoded =
+            encode_state(&robot, &state(&[("quat", &[half, 0.0, 0.0, half])]), 7).unwrap();
+        for (found, expected) in encoded.iter().zip([0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0]) {
+            assert!((found - expected).abs() < 1e-6, "{encoded:?}");
+        }
+        let error = encode_state(&robot, &state(&[("quat", &[0.0; 4])]), 7).unwrap_err();
+        assert!(matches!(error, StateEncodeError::Rotation { .. }), "{error}");
+    }
+
     proptest! {
         #[test]
         fn arbitrary_values_never_panic(
@@ -266,6 +353,8 @@ mod tests {
                 StateEncoding::SinCos,
                 min_max(&bounds, &bounds, true),
                 StateEncoding::MeanStd { mean: bounds.clone(), std: bounds.clone() },
+                double(None, StateScaling::MinMax { min: bounds.clone(), max: bounds.clone() }),
+                double(Some(RotationFormat::AxisAngle), StateScaling::None),
             ] {
                 let embodiment = embodiment(vec![("g", 3, encoding)]);
                 if let Ok(encoded) = encode_state(&embodiment, &state(&[("g", &values)]), width) {

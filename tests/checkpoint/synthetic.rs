@@ -140,7 +140,7 @@ fn versions_without_a_generator_are_named() {
 #[test]
 fn configuration_is_read_back_as_it_was_meant() {
     let snapshot = Tiny::new().open().unwrap();
-    let Network::N16(config) = snapshot.network();
+    let Network::N16(config, _) = snapshot.network() else { panic!("not N1.6") };
     assert_eq!((config.vision.layers, config.llm.layers, config.head.dit_layers), (2, 2, 4));
     assert_eq!((config.head.action_rows, config.head.steps), (50, 4));
     assert_eq!(config.llm.rope_theta, 1e6);

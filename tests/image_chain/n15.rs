@@ -75,7 +75,8 @@ fn n15_every_side_is_encoded() {
 
 #[test]
 fn n15_frames_of_one_size_are_encoded_without_allocating() {
-    for (seed, (width, height)) in [(256, 256), (64, 300), (640, 480), (1280, 720)].into_iter().enumerate()
+    for (seed, (width, height)) in
+        [(256, 256), (64, 300), (640, 480), (1280, 720)].into_iter().enumerate()
     {
         let frames = [noise(seed as u64, width, height), noise(seed as u64 + 99, width, height)];
         let mut chain = FrameChain::new();

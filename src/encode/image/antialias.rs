@@ -245,8 +245,7 @@ mod tests {
         for _ in 0..2 {
             resizer.run(View::new(rgb, source), &mut out);
             let expected = plain_resize(rgb, source, target);
-            let different =
-                out.iter().zip(&expected).position(|(a, b)| a.to_bits() != b.to_bits());
+            let different = out.iter().zip(&expected).position(|(a, b)| a.to_bits() != b.to_bits());
             assert_eq!(different, None, "{source:?} to {target:?}");
         }
     }

@@ -150,9 +150,21 @@ mod tests {
     #[test]
     fn ends_of_stretches_belong_to_them() {
         for (c, printable) in [
-            ('\0', false), ('\x1f', false), (' ', true), ('~', true), ('\x7f', false), ('\u{a0}', false),
-            ('\u{a1}', true), ('\u{ad}', false), ('\u{ae}', true), ('\u{200b}', false), ('\u{2028}', false),
-            ('\u{3000}', false), ('\u{1f916}', true), ('\u{e000}', false), ('\u{10ffff}', false),
+            ('\0', false),
+            ('\x1f', false),
+            (' ', true),
+            ('~', true),
+            ('\x7f', false),
+            ('\u{a0}', false),
+            ('\u{a1}', true),
+            ('\u{ad}', false),
+            ('\u{ae}', true),
+            ('\u{200b}', false),
+            ('\u{2028}', false),
+            ('\u{3000}', false),
+            ('\u{1f916}', true),
+            ('\u{e000}', false),
+            ('\u{10ffff}', false),
             // Assigned by Unicode 14.0.
             ('\u{1fae0}', false),
         ] {
