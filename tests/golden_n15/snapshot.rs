@@ -1,0 +1,203 @@
+//! Snapshots: synthetic ones against the golden ones, and settings that are refused.
+
+use std::collections::BTreeMap;
+
+use gr00t_blackhole::checkpoint::n15::{self, BACKBONE_FILE, Config};
+use gr00t_blackhole::checkpoint::{CONFIG_FILE, Checkpoint, CheckpointError, Snapshot};
+use gr00t_blackhole::contract::{Observation, PredictOptions};
+use gr00t_blackhole::policy::{Policy, PolicyError, PolicyOptions};
+use serde_json::{Value, json};
+
+use super::common::shared;
+use super::pattern::pattern;
+use super::support::{TINY, linked, network, read_json};
+
+#[test]
+fn tiny_tensors_are_made_again_byte_for_byte() {
+    let Some(golden) = shared("golden/n15/snapshot-tiny") else { return };
+    let ours = Checkpoint::open(TINY.path()).unwrap();
+    let stored = Checkpoint::open(&golden).unwrap();
+    assert_eq!(stored.names().count(), 188);
+    for name in stored.names() {
+        let (ours, stored) = (ours.tensor(name).unwrap(), stored.tensor(name).unwrap());
+        assert_eq!(ours.shape, stored.shape, "{name}");
+        assert!(ours.values == stored.values, "{name} differs");
+    }
+    // The golden snapshot leaves out what is never read, to stay small.
+    let extra: Vec<&str> = ours.names().filter(|name| !stored.contains(name)).collect();
+    assert_eq!(extra, ["backbone.eagle_model.language_model.lm_head.weight"]);
+}
+
+#[test]
+fn the_full_table_is_that_of_the_released_weights() {
+    let Some(path) = shared("golden/n15/tensors-full.json") else { return };
+    let golden = read_json(&path);
+    let golden: Vec<(String, Vec<usize>)> = golden["tensors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| serde_json::from_value(json!([t["name"], t["shape"]])).unwrap())
+        .collect();
+    let ours = n15::tensors(&Config::released()).into_iter().map(|spec| (spec.name, spec.shape));
+    assert_eq!(ours.collect::<BTreeMap<_, _>>(), golden.into_iter().collect());
+}
+
+#[test]
+fn golden_snapshots_are_read_whole() {
+    let Some(golden) = shared("golden/n15") else { return };
+    let snapshot = Snapshot::open(&golden.join("snapshot-tiny")).unwrap();
+    let ours = Snapshot::open(TINY.path()).unwrap();
+    assert_eq!(network(&snapshot), network(&ours));
+    assert_eq!(snapshot.processor(), None);
+    let served: Vec<&str> = snapshot.served().map(|robot| robot.tag.as_str()).collect();
+    assert_eq!(served, ["gr1", "oxe_droid"]);
+    let gr1 = snapshot.embodiment("gr1").unwrap();
+    assert_eq!((gr1.slot, gr1.horizon, gr1.action_dim()), (24, 16, 26));
+}
+
+#[test]
+fn the_released_configuration_is_read_without_the_backbone_file() {
+    let Some(golden) = shared("golden/n15/full/snapshot") else { return };
+    let config = read_json(&golden.join(CONFIG_FILE));
+    let with_tiny_tensors = |backbone: bool| {
+        let dir = linked(TINY.path(), &[CONFIG_FILE, BACKBONE_FILE]);
+        std::fs::write(dir.path().join(CONFIG_FILE), config.to_string()).unwrap();
+        if backbone {
+            std::fs::create_dir(dir.path().join("eagle")).unwrap();
+            let target = dir.path().join(BACKBONE_FILE);
+            std::fs::copy(golden.join(BACKBONE_FILE), target).unwrap();
+        }
+        Snapshot::open(dir.path()).unwrap_err()
+    };
+    // The configuration is accepted and asks for the released network, so the tiny tensors have the wrong shape.
+    for backbone in [false, true] {
+        let error = with_tiny_tensors(backbone);
+        assert!(matches!(&error, CheckpointError::Shape { .. }), "{error}");
+    }
+}
+
+/// Opens the tiny snapshot with a changed `config.json` or `eagle/config.json`.
+fn open_with(file: &str, change: impl Fn(&mut Value)) -> Result<Snapshot, CheckpointError> {
+    let mut value = read_json(&TINY.path().join(file));
+    change(&mut value);
+    let dir = linked(TINY.path(), &[file]);
+    let target = dir.path().join(file);
+    std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+    std::fs::write(target, value.to_string()).unwrap();
+    Snapshot::open(dir.path())
+}
+
+#[test]
+fn settings_that_are_not_served_are_named() {
+    let head =
+        |key: &'static str, value: Value| (CONFIG_FILE, format!("action_head_cfg.{key}"), value);
+    let cases = [
+        (CONFIG_FILE, "action_dim".to_owned(), json!(29)),
+        (CONFIG_FILE, "backbone_cfg.select_layer".to_owned(), json!(29)),
+        (CONFIG_FILE, "backbone_cfg.project_to_dim".to_owned(), json!("wide")),
+        head("max_state_dim", json!(128)),
+        head("max_action_dim", json!(29)),
+        head("use_vlln", json!(false)),
+        head("add_pos_embed", json!(false)),
+        head("backbone_embedding_dim", json!(1536)),
+        head("max_seq_len", json!(15)),
+        head("input_embedding_dim", json!(65)),
+        head("hidden_size", json!(33)),
+        head("diffusion_model_cfg.norm_type", json!("layer_norm")),
+        head("diffusion_model_cfg.positional_embeddings", json!("sinusoidal")),
+        head("vl_self_attention_cfg.positional_embeddings", json!("sinusoidal")),
+        head("vl_self_attention_cfg.attention_head_dim", json!(17)),
+        head("vl_self_attention_cfg.new_key", json!(1)),
+        (BACKBONE_FILE, "use_pixel_shuffle".to_owned(), json!(true)),
+        (BACKBONE_FILE, "image_token_index".to_owned(), json!(7)),
+        (BACKBONE_FILE, "vision_config.image_size".to_owned(), json!(448)),
+        (BACKBONE_FILE, "text_config.rope_scaling".to_owned(), json!({ "type": "yarn" })),
+    ];
+    for (file, path, value) in cases {
+        let pointer = format!("/{}", path.replace('.', "/"));
+        let (object, key) = pointer.rsplit_once('/').unwrap();
+        let error = open_with(file, |config| {
+            let object = if object.is_empty() { Some(config) } else { config.pointer_mut(object) };
+            object.unwrap()[key] = value.clone();
+        })
+        .unwrap_err();
+        let found = matches!(&error, CheckpointError::Field { key, .. } if *key == path);
+        assert!(found && error.to_string().contains(file), "{path}: {error}");
+    }
+}
+
+#[test]
+fn switches_that_the_reference_has_other_defaults_for_must_be_there() {
+    for (object, key) in [
+        ("vl_self_attention_cfg", "positional_embeddings"),
+        ("vl_self_attention_cfg", "num_layers"),
+        ("diffusion_model_cfg", "interleave_self_attention"),
+    ] {
+        let error = open_with(CONFIG_FILE, |config| {
+            let object = &mut config["action_head_cfg"][object];
+            object.as_object_mut().unwrap().remove(key);
+        })
+        .unwrap_err();
+        assert!(error.to_string().contains(key), "{error}");
+    }
+}
+
+#[test]
+fn a_projection_needs_its_tensors() {
+    let error = open_with(CONFIG_FILE, |config| {
+        config["backbone_cfg"]["project_to_dim"] = json!(32);
+    })
+    .unwrap_err();
+    assert!(matches!(&error, CheckpointError::MissingTensor { .. }), "{error}");
+    assert!(error.to_string().contains("backbone.eagle_linear"), "{error}");
+}
+
+fn load(embodiment: Option<&str>, data_config: Option<&str>) -> Result<Policy, PolicyError> {
+    Policy::load(&PolicyOptions {
+        snapshot: TINY.path().to_owned(),
+        embodiment: embodiment.map(str::to_owned),
+        data_config: data_config.map(str::to_owned),
+        ..PolicyOptions::default()
+    })
+}
+
+#[test]
+fn a_synthetic_snapshot_predicts_for_each_of_its_robots() {
+    let snapshot = Snapshot::open(TINY.path()).unwrap();
+    let served: Vec<(&str, usize)> =
+        snapshot.served().map(|robot| (robot.tag.as_str(), robot.slot)).collect();
+    assert_eq!(served, [("gr1", 24), ("new_embodiment", 31), ("oxe_droid", 17)]);
+    for robot in snapshot.served() {
+        let mut policy = load(Some(&robot.tag), None).unwrap();
+        let frame = std::sync::Arc::new(pattern(3, 320, 240));
+        let observation = Observation {
+            stamp_ns: 5,
+            frames: robot.cameras.iter().map(|c| (c.clone(), vec![frame.clone()])).collect(),
+            state: robot.state.iter().map(|g| (g.name.clone(), vec![0.1; g.dim])).collect(),
+            instruction: "pick it up".to_owned(),
+        };
+        let options = PredictOptions::default();
+        let chunk = policy.predict(&observation, &options).unwrap();
+        assert_eq!((chunk.horizon, chunk.groups.len()), (16, robot.action.len()));
+        assert_eq!(
+            chunk,
+            gr00t_blackhole::contract::ActionChunk {
+                timings: chunk.timings,
+                ..policy.predict(&observation, &options).unwrap()
+            }
+        );
+    }
+}
+
+#[test]
+fn a_data_config_can_be_named_with_or_without_a_tag() {
+    assert_eq!(
+        load(Some("gr1"), Some("fourier_gr1_arms_waist")).unwrap().embodiment().action.len(),
+        5
+    );
+    assert_eq!(load(None, Some("so100")).unwrap().embodiment().tag, "new_embodiment");
+    let error = load(Some("gr1"), Some("so100")).err().unwrap().to_string();
+    assert!(error.contains("so100") && error.contains("webcam"), "{error}");
+    let error = load(None, None).err().unwrap().to_string();
+    assert!(error.contains("gr1") && error.contains("oxe_droid"), "{error}");
+}
