@@ -75,11 +75,13 @@ impl Table {
         self.add(format!("{prefix}.b"), &[slots, out]);
     }
 
-    /// A SigLIP tower under `tower`, with the pooling head that is stored but never read.
-    pub fn siglip(&mut self, tower: &str, config: &VisionConfig) {
+    /// A SigLIP tower under `tower`, with the pooling head that is stored but never read. `kernel` is how the values of
+    /// a patch are laid out in the patch embedding.
+    pub fn siglip(&mut self, tower: &str, config: &VisionConfig, kernel: &[usize]) {
         let width = config.width;
-        let patch_values = 3 * config.patch * config.patch;
-        self.linear(&format!("{tower}.embeddings.patch_embedding"), width, patch_values);
+        let embedding = format!("{tower}.embeddings.patch_embedding");
+        self.add(format!("{embedding}.weight"), &[&[width], kernel].concat());
+        self.add(format!("{embedding}.bias"), &[width]);
         let positions = config.position_side * config.position_side;
         self.add(format!("{tower}.embeddings.position_embedding.weight"), &[positions, width]);
         for layer in 0..config.layers {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::golden::Case;
 
 /// Parts of a name that stand for parts of ours, in the order in which they are replaced.
-const NAMES: [(&str, &str); 14] = [
+const NAMES: [(&str, &str); 15] = [
     ("vit_patch_conv", "vit.patch_embed"),
     ("vit_embeddings", "vit.embed"),
     ("vit_post_ln", "vit.post_ln"),
@@ -23,6 +23,7 @@ const NAMES: [(&str, &str); 14] = [
     ("llm_layer", "llm.layer"),
     ("vl_self_attention_block", "vl_self_attention.block"),
     ("_adanorm", ".norm1"),
+    ("_ln1", ".ln1"),
     ("_attn", ".attn"),
     ("action_decoder_out", "decoder_out"),
 ];
