@@ -131,11 +131,10 @@ fn a_new_directory_is_made_and_nothing_is_left_beside_it() {
 #[test]
 fn versions_without_a_generator_are_named() {
     let dir = tempfile::tempdir().unwrap();
-    for version in [Version::N17] {
-        let error = synth::write(version, Size::Tiny, dir.path(), &|_, _| {}).unwrap_err();
-        assert_names(&error.to_string(), &[version.name()]);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "{version}");
-    }
+    let version = Version::N17;
+    let error = synth::write(version, Size::Tiny, dir.path(), &|_, _| {}).unwrap_err();
+    assert_names(&error.to_string(), &[version.name()]);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "{version}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gr00t_blackhole::checkpoint::n15::{self, BACKBONE_FILE, Config};
 use gr00t_blackhole::checkpoint::{CONFIG_FILE, Checkpoint, CheckpointError, Snapshot};
 use gr00t_blackhole::contract::{Observation, PredictOptions};
-use gr00t_blackhole::policy::{Policy, PolicyError, PolicyOptions};
+use gr00t_blackhole::policy::{Policy, PolicyOptions};
 use serde_json::{Value, json};
 
 use super::common::shared;
@@ -156,13 +156,14 @@ fn a_projection_needs_its_tensors() {
     assert!(error.to_string().contains("backbone.eagle_linear"), "{error}");
 }
 
-fn load(embodiment: Option<&str>, data_config: Option<&str>) -> Result<Policy, PolicyError> {
-    Policy::load(&PolicyOptions {
+fn load(embodiment: Option<&str>, data_config: Option<&str>) -> Result<Policy, String> {
+    let options = PolicyOptions {
         snapshot: TINY.path().to_owned(),
         embodiment: embodiment.map(str::to_owned),
         data_config: data_config.map(str::to_owned),
         ..PolicyOptions::default()
-    })
+    };
+    Policy::load(&options).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -200,8 +201,8 @@ fn a_data_config_can_be_named_with_or_without_a_tag() {
         5
     );
     assert_eq!(load(None, Some("so100")).unwrap().embodiment().tag, "new_embodiment");
-    let error = load(Some("gr1"), Some("so100")).err().unwrap().to_string();
+    let error = load(Some("gr1"), Some("so100")).err().unwrap();
     assert!(error.contains("so100") && error.contains("webcam"), "{error}");
-    let error = load(None, None).err().unwrap().to_string();
+    let error = load(None, None).err().unwrap();
     assert!(error.contains("gr1") && error.contains("oxe_droid"), "{error}");
 }

@@ -225,17 +225,14 @@ mod tests {
             true => sample(y, x, channel),
             false => plain(&columns[x], |input| sample(y, input, channel)),
         };
-        let mut out = vec![];
-        for y in 0..target.height {
-            for value in 0..3 * target.width {
-                let (x, channel) = (value / 3, value % 3);
-                out.push(match source.height == target.height {
-                    true => narrowed(y, x, channel),
-                    false => plain(&rows[y], |input| narrowed(input, x, channel)),
-                });
+        let value = |i: usize| {
+            let (y, x, channel) = (i / 3 / target.width, i / 3 % target.width, i % 3);
+            match source.height == target.height {
+                true => narrowed(y, x, channel),
+                false => plain(&rows[y], |input| narrowed(input, x, channel)),
             }
-        }
-        out
+        };
+        (0..target.bytes()).map(value).collect()
     }
 
     fn assert_same(source: Size, target: Size, rgb: &[u8]) {
