@@ -13,8 +13,6 @@ use super::view::{Size, View};
 
 /// Samples of the horizontal pass that are computed at once: a pixel and its right neighbour's first sample.
 const PIXEL_LANES: usize = 4;
-/// Samples of the vertical pass that are computed at once; their sums fit into vector registers.
-const ROW_LANES: usize = 32;
 
 /// Resizes pictures of one size to another.
 #[derive(Clone, Debug)]
@@ -29,7 +27,7 @@ pub(super) struct AntialiasResizer {
     row: Vec<f32>,
     /// Rows of the horizontal pass, `[ring rows, stride]`: input row `y` is in ring row `y % ring rows`.
     ring: Vec<f32>,
-    /// Samples from one ring row to the next: whole vectors, and a lane for what the last pixel spills.
+    /// Samples from one ring row to the next, with a lane for what the last pixel spills.
     stride: usize,
 }
 
@@ -41,7 +39,7 @@ impl AntialiasResizer {
         let columns = axis(source.width, target.width);
         let rows = axis(source.height, target.height);
         let read = columns.as_ref().map_or(0, AxisTable::reach).max(source.width);
-        let stride = (CHANNELS * target.width + 1).next_multiple_of(ROW_LANES);
+        let stride = CHANNELS * target.width + 1;
         let ring_rows = rows.as_ref().map_or(1, |rows| rows.taps);
         Self {
             source,
@@ -136,7 +134,7 @@ fn widen(samples: &[u8], row: &mut [f32]) {
 fn narrow(columns: &AxisTable, row: &[f32], out: &mut [f32]) {
     with_known_count!(
         columns.taps,
-        [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13],
+        [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19],
         TAPS => narrow_with(TAPS, columns, row, out),
         narrow_with(columns.taps, columns, row, out)
     )
@@ -164,16 +162,12 @@ fn narrow_with(taps: usize, columns: &AxisTable, row: &[f32], out: &mut [f32]) {
 #[multiversion(targets("x86_64+avx+avx2+fma"))]
 fn combine(weights: &[f32], ring: &[f32], stride: usize, first: usize, out: &mut [f32]) {
     let (before, from_first) = ring.split_at(first * stride);
-    for (block, out) in out.chunks_mut(ROW_LANES).enumerate() {
-        let mut sums = [0.0; ROW_LANES];
-        let rows = from_first.chunks_exact(stride).chain(before.chunks_exact(stride));
-        for (row, &weight) in rows.zip(weights) {
-            let samples = &row[block * ROW_LANES..][..ROW_LANES];
-            for lane in 0..ROW_LANES {
-                sums[lane] = samples[lane].mul_add(weight, sums[lane]);
-            }
+    let rows = from_first.chunks_exact(stride).chain(before.chunks_exact(stride));
+    out.fill(0.0);
+    for (row, &weight) in rows.zip(weights) {
+        for (sum, sample) in out.iter_mut().zip(row) {
+            *sum = sample.mul_add(weight, *sum);
         }
-        out.copy_from_slice(&sums[..out.len()]);
     }
 }
 

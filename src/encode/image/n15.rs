@@ -1,5 +1,7 @@
 //! The frame chain of N1.5 (spec n15 section 4).
 
+use multiversion::multiversion;
+
 use super::CHANNELS;
 use super::antialias::AntialiasResizer;
 use super::normalize::to_planes;
@@ -59,9 +61,7 @@ impl FrameChain {
             }
         };
         resizer.run(View::new(frame.rgb(), size).crop(*crop), &mut self.resized);
-        for (sample, value) in self.u8.iter_mut().zip(&self.resized) {
-            *sample = to_8_bits(*value);
-        }
+        round_down(&self.resized, &mut self.u8);
         to_planes(View::new(&self.u8, Size::square(SIDE)), out);
     }
 
@@ -71,11 +71,26 @@ impl FrameChain {
     }
 }
 
+/// 0 ..= 1 to 8 bits.
+#[multiversion(targets("x86_64+avx+avx2"))]
+fn round_down(values: &[f32], samples: &mut [u8]) {
+    for (sample, value) in samples.iter_mut().zip(values) {
+        *sample = to_8_bits(*value);
+    }
+}
+
 /// Rounds down, as the reference does. Flat regions lose a level here and there: the weights of a resize sum to one
 /// only up to rounding, and 15.9999 becomes 15.
+///
+/// `value` is from 0 to 1, up to rounding. A cast would do the same, but is not turned into vector code.
 #[inline(always)]
 fn to_8_bits(value: f32) -> u8 {
-    (value * 255.0) as i32 as u8
+    /// At this size the spacing of f32 is 1, so that the addition rounds to the nearest integer.
+    const SPACING_ONE: f32 = (1 << 23) as f32;
+    let scaled = value * 255.0;
+    let nearest = scaled + SPACING_ONE;
+    let rounded_up = nearest - SPACING_ONE > scaled;
+    (nearest.to_bits() - u32::from(rounded_up)) as u8
 }
 
 /// The crop that the reference takes out of a frame; halves of an odd remainder round to the even pixel.
@@ -117,6 +132,13 @@ mod tests {
     fn values_are_rounded_down() {
         for (value, expected) in [(0.0, 0), (0.999_99, 254), (1.0, 255), (15.999 / 255.0, 15)] {
             assert_eq!(to_8_bits(value), expected, "{value}");
+        }
+        for level in 0..=255u8 {
+            let exact = f32::from(level) / 255.0;
+            for bits in exact.to_bits().saturating_sub(3)..=exact.to_bits() + 3 {
+                let value = f32::from_bits(bits);
+                assert_eq!(to_8_bits(value), (value * 255.0) as u8, "{value}");
+            }
         }
     }
 }
