@@ -7,19 +7,16 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use half::bf16;
-use pulp::{Arch, Simd, WithSimd, bytemuck};
+use pulp::{Arch, Simd, WithSimd};
 
 use super::mat::{Bias, Mat, MatMut, WeightBlock};
 use super::math;
 use super::parallel::for_column_blocks;
-use super::tile::{PackedRows, tile};
+use super::tile::{PackedRows, TILE_COLUMNS, aligned, band_height, pack_column, tile};
 use crate::program::{Activation, Orientation};
 
 /// Most columns of a block: few enough that the weights of a chunk stay in the second-level cache.
 const MAX_BLOCK_COLUMNS: usize = 72;
-
-/// Columns are dealt out in multiples of this many; every width of a tile divides it.
-const COLUMN_STEP: usize = 12;
 
 /// Blocks per thread that even out the load.
 const BLOCKS_PER_THREAD: usize = 4;
@@ -27,7 +24,8 @@ const BLOCKS_PER_THREAD: usize = 4;
 thread_local! {
     /// Kept between calls, so that a running network does not allocate.
     static PACKED_ROWS: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
-    static PANEL: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
+    static PANEL: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+    static TRANSPOSED: Cell<Vec<bf16>> = const { Cell::new(Vec::new()) };
 }
 
 /// `out = activation(x W^T + bias)`, or `x W` for a weight stored `[in, out]`.
@@ -72,7 +70,7 @@ impl WithSimd for Product<'_> {
 
 fn block_columns(columns: usize) -> usize {
     let even = columns.div_ceil(BLOCKS_PER_THREAD * rayon::current_num_threads());
-    even.next_multiple_of(COLUMN_STEP).clamp(COLUMN_STEP, MAX_BLOCK_COLUMNS)
+    even.next_multiple_of(TILE_COLUMNS).clamp(TILE_COLUMNS, MAX_BLOCK_COLUMNS)
 }
 
 /// Some columns of a product.
@@ -91,26 +89,24 @@ impl WithSimd for ColumnBlock<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let mut scratch = PANEL.take();
-        let panel = self.panel(&mut scratch);
+        let (mut transposed, mut panel) = (TRANSPOSED.take(), PANEL.take());
+        let columns = self.columns(&mut transposed);
         for row in 0..self.out.rows() {
             self.out.row_mut(row).fill(0.0);
         }
         for (first, len) in self.x.depth().chunks() {
-            let next = match first + len {
-                end if end < self.x.depth().padded() => end / 2,
-                _ => self.out.cols() * panel.stride,
-            };
-            let chunk = Chunk { first, len, panel, next };
+            let chunk =
+                Chunk { first, len, columns, panel: columns.pack(simd, first, len, &mut panel) };
             let mut row = 0;
             while row < self.x.rows() {
-                let height = band_height(self.x.rows() - row);
+                let height = band_height::<S>(self.x.rows() - row);
                 match height {
-                    1 => self.add_band::<S, 1, 4>(simd, chunk, row),
-                    2 => self.add_band::<S, 2, 3>(simd, chunk, row),
-                    3 => self.add_band::<S, 3, 3>(simd, chunk, row),
-                    4 => self.add_band::<S, 4, 2>(simd, chunk, row),
-                    _ => self.add_band::<S, 5, 2>(simd, chunk, row),
+                    1 => self.add_band::<S, 1>(simd, chunk, row),
+                    2 => self.add_band::<S, 2>(simd, chunk, row),
+                    3 => self.add_band::<S, 3>(simd, chunk, row),
+                    4 => self.add_band::<S, 4>(simd, chunk, row),
+                    5 => self.add_band::<S, 5>(simd, chunk, row),
+                    _ => self.add_band::<S, 6>(simd, chunk, row),
                 }
                 row += height;
             }
@@ -120,57 +116,79 @@ impl WithSimd for ColumnBlock<'_> {
             self.bias.add_to(self.first, out);
             math::activate_all(self.activation, out);
         }
-        PANEL.set(scratch);
+        TRANSPOSED.set(transposed);
+        PANEL.set(panel);
     }
 }
 
-/// Rows of the next band of tiles. A tile of five rows and two columns fills the registers best; what is left over
-/// is dealt out so that no band is a single row.
-fn band_height(rows_left: usize) -> usize {
-    match rows_left {
-        6 => 3,
-        7 => 4,
-        _ => rows_left.min(5),
-    }
+/// The weights of a column block, `[columns, inputs]`, and all that follow them in memory.
+#[derive(Clone, Copy)]
+struct Columns<'a> {
+    values: &'a [bf16],
+    count: usize,
+    inputs: usize,
 }
 
-/// The weights of a column block along a chunk of `k`.
+/// A column block along a chunk of `k`.
 #[derive(Clone, Copy)]
 struct Chunk<'a> {
     first: usize,
     len: usize,
-    panel: Panel<'a>,
-    /// Where in the panel the weights begin that will be worked on next.
-    next: usize,
+    columns: Columns<'a>,
+    /// The weights of the chunk, tile after tile.
+    panel: &'a [f32],
 }
 
-/// The weights of a column block, one row of bf16 pairs per column of the product.
-#[derive(Clone, Copy)]
-struct Panel<'a> {
-    pairs: &'a [u32],
-    stride: usize,
+impl Columns<'_> {
+    /// Packs the elements `first .. first + len` of every column; missing columns of the last tile are zero.
+    #[inline(always)]
+    fn pack<'s, S: Simd>(
+        &self,
+        simd: S,
+        first: usize,
+        len: usize,
+        scratch: &'s mut Vec<f32>,
+    ) -> &'s [f32] {
+        let panel = aligned(scratch, self.count.next_multiple_of(TILE_COLUMNS) * len);
+        for (index, tile) in panel.chunks_exact_mut(TILE_COLUMNS * len).enumerate() {
+            let columns = index * TILE_COLUMNS..self.count.min((index + 1) * TILE_COLUMNS);
+            if columns.len() < TILE_COLUMNS {
+                tile.fill(0.0);
+            }
+            for (place, column) in columns.enumerate() {
+                let column = &self.values[column * self.inputs..][..self.inputs];
+                pack_column(simd, &column[first..self.inputs.min(first + len)], place, tile);
+            }
+        }
+        panel
+    }
 }
 
 impl<'a> Chunk<'a> {
+    /// The vectors of the tile that begins at `column`.
     #[inline(always)]
-    fn column<S: Simd>(&self, column: usize) -> &'a [S::u32s] {
-        let first = column * self.panel.stride + self.first / 2;
-        S::as_simd_u32s(&self.panel.pairs[first..][..self.len / 2]).0
+    fn tile<S: Simd>(&self, column: usize) -> &'a [[S::f32s; TILE_COLUMNS]] {
+        let tile = &self.panel[column * self.len..][..TILE_COLUMNS * self.len];
+        S::as_simd_f32s(tile).0.as_chunks().0
     }
 
-    /// Calls up some cache lines of `column` of the next chunk.
+    /// Calls up some cache lines of a column's weights that are worked on after this chunk: those of the next chunk,
+    /// or of the next column block.
     #[inline(always)]
     fn prefetch(&self, column: usize, lines: Range<usize>) {
-        let start = self.next + column * self.panel.stride;
+        let Columns { values, count, inputs } = self.columns;
+        let end = self.first + self.len;
+        let next = if end < inputs { end } else { count * inputs };
         for line in lines {
-            if let Some(pair) = self.panel.pairs.get(start + line * CACHE_LINE_PAIRS) {
-                prefetch(pair);
+            if let Some(value) = values.get(next + column * inputs + line * CACHE_LINE) {
+                prefetch(value);
             }
         }
     }
 }
 
-const CACHE_LINE_PAIRS: usize = 16;
+/// Weights in a cache line.
+const CACHE_LINE: usize = 32;
 
 /// Calls up the cache line of a value.
 #[inline(always)]
@@ -187,30 +205,26 @@ fn prefetch<T>(value: &T) {
 
 /// Inputs and columns that are transposed at a time: whole cache lines of the result, and no more of them than the
 /// cache holds at any distance.
-const TRANSPOSED_INPUTS: usize = 2 * CACHE_LINE_PAIRS;
+const TRANSPOSED_INPUTS: usize = CACHE_LINE;
 const TRANSPOSED_COLUMNS: usize = 8;
 
-/// Writes some columns of a weight stored `[in, out]` as rows of `stride` pairs, which are zero before.
-fn transpose(weight: WeightBlock<'_>, columns: Range<usize>, stride: usize, pairs: &mut [u32]) {
+/// Writes some columns of a weight stored `[in, out]` as rows.
+fn transpose(weight: WeightBlock<'_>, columns: Range<usize>, rows: &mut [bf16]) {
     let inputs = weight.inputs();
     for first_input in (0..inputs).step_by(TRANSPOSED_INPUTS) {
         let last_input = inputs.min(first_input + TRANSPOSED_INPUTS);
         // The rows lie too far apart for the processor to see them coming.
         for input in last_input..inputs.min(last_input + TRANSPOSED_INPUTS) {
-            for value in weight.row(input)[columns.clone()].iter().step_by(2 * CACHE_LINE_PAIRS) {
+            for value in weight.row(input)[columns.clone()].iter().step_by(CACHE_LINE) {
                 prefetch(value);
             }
         }
         for first in columns.clone().step_by(TRANSPOSED_COLUMNS) {
             let last = columns.end.min(first + TRANSPOSED_COLUMNS);
-            let target = &mut pairs[(first - columns.start) * stride..];
-            for input in (first_input..last_input).step_by(2) {
-                let even = &weight.row(input)[first..last];
-                // The padding's partner of the last input is anything finite: there are zeros on the other side.
-                let odd = &weight.row(inputs.min(input + 2) - 1)[first..last];
-                for (column, (even, odd)) in even.iter().zip(odd).enumerate() {
-                    let pair = u32::from(even.to_bits()) | u32::from(odd.to_bits()) << 16;
-                    target[column * stride + input / 2] = pair;
+            let target = &mut rows[(first - columns.start) * inputs..];
+            for input in first_input..last_input {
+                for (column, value) in weight.row(input)[first..last].iter().enumerate() {
+                    target[column * inputs + input] = *value;
                 }
             }
         }
@@ -218,84 +232,52 @@ fn transpose(weight: WeightBlock<'_>, columns: Range<usize>, stride: usize, pair
 }
 
 impl ColumnBlock<'_> {
-    /// The weights as they lie in the checkpoint where that is possible, else rearranged in `scratch`.
-    fn panel<'s>(&self, scratch: &'s mut Vec<u32>) -> Panel<'s>
+    /// The weights as they lie in the checkpoint, or transposed in `scratch`.
+    fn columns<'s>(&self, scratch: &'s mut Vec<bf16>) -> Columns<'s>
     where
         Self: 's,
     {
-        let (k, padded) = (self.weight.inputs(), self.x.depth().padded());
-        let stride = padded / 2;
-        let columns = self.first..self.first + self.out.cols();
-        if self.weight.orientation() == Orientation::OutIn && k == padded {
-            // Fails where a tensor starts between two multiples of four bytes.
-            if let Ok(pairs) = bytemuck::try_cast_slice(self.weight.rows_from(columns.start)) {
-                return Panel { pairs, stride };
+        let (inputs, count) = (self.weight.inputs(), self.out.cols());
+        let values = match self.weight.orientation() {
+            Orientation::OutIn => self.weight.rows_from(self.first),
+            Orientation::InOut => {
+                scratch.resize(count * inputs, bf16::ZERO);
+                transpose(self.weight, self.first..self.first + count, scratch);
+                &scratch[..]
             }
-        }
-        scratch.clear();
-        scratch.resize(columns.len() * stride, 0);
-        match self.weight.orientation() {
-            Orientation::OutIn => {
-                let values: &mut [bf16] = bytemuck::cast_slice_mut(scratch);
-                for (target, column) in values.chunks_exact_mut(padded).zip(columns) {
-                    target[..k].copy_from_slice(self.weight.row(column));
+        };
+        Columns { values, count, inputs }
+    }
+
+    /// Adds the products along one chunk to `H` rows, tile by tile.
+    #[inline(always)]
+    fn add_band<S: Simd, const H: usize>(&mut self, simd: S, chunk: Chunk<'_>, row: usize) {
+        let x = self.x.band::<S, H>(row, chunk.first, chunk.len);
+        // Each band calls up its share, so that all that comes next is there by the time the last row is done.
+        let lines = chunk.len.div_ceil(CACHE_LINE);
+        let share = row * lines / self.x.rows()..(row + H) * lines / self.x.rows();
+        for column in (0..self.out.cols()).step_by(TILE_COLUMNS) {
+            for next in column..column + TILE_COLUMNS {
+                chunk.prefetch(next, share.clone());
+            }
+            let sums = tile::<S, H>(simd, x, chunk.tile::<S>(column));
+            for (i, sums) in sums.iter().enumerate() {
+                let out = &mut self.out.row_mut(row + i)[column..];
+                // Apart, so that a whole tile is added as one vector.
+                match out.first_chunk_mut::<TILE_COLUMNS>() {
+                    Some(out) => add(out, sums),
+                    None => add(out, sums),
                 }
             }
-            Orientation::InOut => transpose(self.weight, columns, stride, scratch),
-        }
-        Panel { pairs: scratch, stride }
-    }
-
-    /// Adds the products along one chunk to `H` rows, in tiles of `W` columns.
-    #[inline(always)]
-    fn add_band<S: Simd, const H: usize, const W: usize>(
-        &mut self,
-        simd: S,
-        chunk: Chunk<'_>,
-        row: usize,
-    ) {
-        let mut x = [const { &[] as &[[S::f32s; 2]] }; H];
-        for (i, x) in x.iter_mut().enumerate() {
-            *x = self.x.row::<S>(row + i, chunk.first, chunk.len);
-        }
-        // Each band calls up its share, so that the whole next chunk has come by the time the last row is done.
-        let lines = (chunk.len / 2).div_ceil(CACHE_LINE_PAIRS);
-        let share = row * lines / self.x.rows()..(row + H) * lines / self.x.rows();
-        let mut column = 0;
-        while column + W <= self.out.cols() {
-            for j in 0..W {
-                chunk.prefetch(column + j, share.clone());
-            }
-            self.add_tile::<S, H, W>(simd, x, chunk, row, column);
-            column += W;
-        }
-        while column < self.out.cols() {
-            chunk.prefetch(column, share.clone());
-            self.add_tile::<S, H, 1>(simd, x, chunk, row, column);
-            column += 1;
         }
     }
+}
 
-    #[inline(always)]
-    fn add_tile<S: Simd, const H: usize, const W: usize>(
-        &mut self,
-        simd: S,
-        x: [&[[S::f32s; 2]]; H],
-        chunk: Chunk<'_>,
-        row: usize,
-        column: usize,
-    ) {
-        let mut w = [const { &[] as &[S::u32s] }; W];
-        for (j, w) in w.iter_mut().enumerate() {
-            *w = chunk.column::<S>(column + j);
-        }
-        let sums = tile::<S, H, W>(simd, x, w);
-        for (i, sums) in sums.iter().enumerate() {
-            let out = &mut self.out.row_mut(row + i)[column..column + W];
-            for (out, sum) in out.iter_mut().zip(sums) {
-                *out += sum;
-            }
-        }
+/// Adds as many sums as there are elements.
+#[inline(always)]
+fn add(out: &mut [f32], sums: &[f32]) {
+    for (out, sum) in out.iter_mut().zip(sums) {
+        *out += sum;
     }
 }
 
