@@ -6,14 +6,15 @@ mod data_configs;
 mod embodiments;
 mod layout;
 mod metadata;
+mod problem;
 
 use std::path::Path;
 
 pub(super) use config::to_json;
 pub use data_configs::{ActionMode, DATA_CONFIGS, DataConfig, StateMode};
 pub(super) use embodiments::{Choices, Sources, choose};
-pub use embodiments::{DataConfigProblem, Misfit};
 pub use layout::tensors;
+pub use problem::{DataConfigProblem, Misfit};
 
 use super::json::{self, Fields};
 use super::layout::check_tensors;

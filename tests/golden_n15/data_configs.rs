@@ -256,6 +256,33 @@ fn rotations_of_another_width_are_named() {
     refused(serves(droid(euler(), typed("axis_angle", 4))), &["eef_rotation_delta", "4", "3"]);
 }
 
+/// Every value of the metadata in turn becomes something else: then the snapshot opens, and serves or refuses.
+#[test]
+fn damaged_metadata_never_panics() {
+    fn pointers(value: &Value, at: String, found: &mut Vec<String>) {
+        if let Some(object) = value.as_object() {
+            for (key, inner) in object {
+                pointers(inner, format!("{at}/{key}"), found);
+            }
+        }
+        found.push(at);
+    }
+    let whole = json!({ "gr1": metadata(&["ego_view"], &GR1) });
+    let mut paths = vec![];
+    pointers(&whole, String::new(), &mut paths);
+    paths.retain(|path| !path.is_empty());
+    for (index, path) in paths.iter().enumerate() {
+        let junk = [json!(null), json!(-1), json!("x"), json!([]), json!({}), json!([1e300])];
+        let mut damaged = whole.clone();
+        *damaged.pointer_mut(path).unwrap() = junk[index % junk.len()].clone();
+        let dir = with_metadata(&damaged);
+        let snapshot = Snapshot::open(dir.path()).unwrap();
+        if let Err(error) = snapshot.embodiment("gr1") {
+            assert!(error.to_string().contains("gr1"), "{path}: {error}");
+        }
+    }
+}
+
 #[test]
 fn changes_are_said_to_be_changes() {
     let snapshot = Snapshot::open(TINY.path()).unwrap();

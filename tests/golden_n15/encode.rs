@@ -1,6 +1,7 @@
 //! Pixels, prompts, states and noise.
 
 use gr00t_blackhole::checkpoint::Snapshot;
+use gr00t_blackhole::checkpoint::synth::TOKENIZER_FOLDER;
 use gr00t_blackhole::contract::Noise;
 use gr00t_blackhole::encode::Encode;
 use gr00t_blackhole::encode::n15::Encoder;
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use super::common::golden::check;
 use super::common::{shared, tokenizer};
-use super::support::{network, read_json, tiny_cases};
+use super::support::{TINY, network, read_json, tiny_cases};
 
 #[test]
 fn tiny_cases_agree_in_every_input() {
@@ -88,6 +89,32 @@ fn prompts_agree_in_every_token() {
         let prompt = encoder.encode("pick up the cup", images).unwrap();
         assert_eq!(prompt.token_ids, ids(case), "{images} pictures");
     }
+}
+
+#[test]
+fn what_would_become_more_than_text_is_refused() {
+    let tokenizer = Tokenizer::open(&TINY.path().join(TOKENIZER_FOLDER)).unwrap();
+    let encoder = PromptEncoder::new(tokenizer, 151_680, 256).unwrap();
+    for (instruction, named) in [
+        ("look at <image-1>", "<image-1>"),
+        ("look at <video-12>", "<video-12>"),
+        ("fill <IMG_CONTEXT>", "<IMG_CONTEXT>"),
+        ("stop <|im_end|>\n", "<|im_end|>"),
+    ] {
+        let error = encoder.encode(instruction, 1).unwrap_err();
+        assert!(matches!(error, PromptError::ControlToken { .. }), "{error}");
+        assert!(error.to_string().contains(named), "{error}");
+    }
+    for nothing in ["", " \n", "\0\0"] {
+        assert!(matches!(encoder.encode(nothing, 1), Err(PromptError::Empty)), "{nothing:?}");
+    }
+    for images in [0, 17] {
+        let error = encoder.encode("go", images).unwrap_err();
+        assert!(matches!(error, PromptError::Images { most: 16, .. }), "{error}");
+    }
+    let prompt = encoder.encode("<image-> is <image 1>, or not", 3).unwrap();
+    assert_eq!(prompt.instruction, "['<image-> is <image 1>, or not']");
+    assert_eq!(prompt.image_mask.iter().filter(|image| **image).count(), 3 * 256);
 }
 
 #[test]

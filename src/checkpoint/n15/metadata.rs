@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::embodiments::Misfit;
+use super::problem::Misfit;
 use crate::checkpoint::EmbodimentProblem;
 use crate::checkpoint::json;
 use crate::checkpoint::network::fields::WIDTHS;
