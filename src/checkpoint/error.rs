@@ -92,13 +92,20 @@ pub enum CheckpointError {
     Field { path: PathBuf, key: String, found: String, accepted: String },
 
     /// The checkpoint is of a version that this build does not run.
-    #[error("{}: this is a {version} checkpoint ('{}'); only n16 ('{}') is served",
-        path.display(), version.model_type(), Version::N16.model_type())]
+    #[error("{}: this is a {version} checkpoint ('{}'); only n15 ('{}') and n16 ('{}') are served",
+        path.display(), version.model_type(), Version::N15.model_type(), Version::N16.model_type())]
     UnsupportedVersion { path: PathBuf, version: Version },
 
     /// No file of the checkpoint knows the tag.
     #[error("{} knows no embodiment '{tag}'; it serves: {}", dir.display(), list(served))]
     UnknownEmbodiment { dir: PathBuf, tag: String, served: Vec<String> },
+
+    /// A data config that the checkpoint's version does not have.
+    #[error(
+        "{version} knows no data config '{data_config}'; {}",
+        if known.is_empty() { "only n15 has data configs".to_owned() } else { format!("it has: {}", known.join(", ")) }
+    )]
+    UnknownDataConfig { version: Version, data_config: String, known: Vec<&'static str> },
 
     /// The checkpoint knows the tag but cannot serve it.
     #[error(

@@ -2,6 +2,7 @@
 
 mod frames;
 pub mod image;
+pub mod n15;
 pub mod n16;
 pub mod noise;
 pub mod prompt;

@@ -47,6 +47,17 @@ impl Case {
         Self { name: name.to_owned(), dir: dir.to_owned(), bytes, json, thinned }
     }
 
+    /// A case of a version whose goldens have other names and files, translated to those that [`Case::open`] reads.
+    pub fn from_parts(
+        name: &str,
+        dir: &Path,
+        bytes: Vec<u8>,
+        json: Value,
+        thinned: HashMap<String, usize>,
+    ) -> Self {
+        Self { name: name.to_owned(), dir: dir.to_owned(), bytes, json, thinned }
+    }
+
     pub fn tensors(&self) -> SafeTensors<'_> {
         SafeTensors::deserialize(&self.bytes).unwrap()
     }

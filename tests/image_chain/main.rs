@@ -1,9 +1,12 @@
 //! The N1.6 frame chain against NVIDIA's outputs, against OpenCV and Pillow, and against a plain transcription
-//! of the spec. Everything is compared bit for bit.
+//! of the spec; the N1.5 chain in a file of its own. Everything is compared bit for bit.
 
 mod counting;
 mod golden;
+mod n15;
 mod oracle;
+#[path = "../common/pattern.rs"]
+mod pattern;
 
 use gr00t_blackhole::contract::Frame;
 use gr00t_blackhole::encode::image::View;

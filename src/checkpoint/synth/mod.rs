@@ -4,6 +4,7 @@
 //! tokenizer are our own. They know nothing about robots.
 
 mod generator;
+mod n15;
 mod n16;
 mod robots;
 mod shards;
@@ -74,7 +75,7 @@ struct Recipe {
 /// Why no synthetic checkpoint was written.
 #[derive(Debug, thiserror::Error)]
 pub enum SynthError {
-    #[error("synthetic checkpoints of {version} cannot be made; n16 can")]
+    #[error("synthetic checkpoints of {version} cannot be made; n15 and n16 can")]
     Version { version: Version },
     #[error("{} exists and is not an empty directory; name another one or remove it", path.display())]
     Occupied { path: PathBuf },
@@ -101,8 +102,9 @@ pub fn write(
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<(), SynthError> {
     let recipe = match version {
+        Version::N15 => n15::recipe(size),
         Version::N16 => n16::recipe(size),
-        Version::N15 | Version::N17 => return Err(SynthError::Version { version }),
+        Version::N17 => return Err(SynthError::Version { version }),
     };
     refuse_occupied(out)?;
     let partial = partial_name(out);

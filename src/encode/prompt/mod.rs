@@ -1,7 +1,11 @@
 //! From an instruction to the token ids that a model reads, per version.
 
+mod eagle;
 mod formalize;
+pub mod n15;
 pub mod n16;
+mod python;
+mod unicode13;
 
 use super::tokenizer::TokenizerError;
 
