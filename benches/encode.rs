@@ -4,6 +4,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use gr00t_blackhole::contract::Frame;
+use gr00t_blackhole::encode::image::n15;
 use gr00t_blackhole::encode::image::n16::{FrameChain, FrameChainParams};
 use gr00t_blackhole::encode::image::n17::{self, PatchWriter, Picture};
 
@@ -20,6 +21,20 @@ fn noise(width: u32, height: u32) -> Frame {
     let length = 3 * width as usize * height as usize;
     let rgb = std::iter::repeat_with(sample).take(length).collect();
     Frame::new(width, height, rgb).expect("the sizes above are within the limits")
+}
+
+fn n15_frame_chain(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("n15_frame_chain");
+    for (width, height) in SIZES {
+        let frame = noise(width, height);
+        let mut chain = n15::FrameChain::new();
+        let mut out = Box::new([0.0; n15::OUTPUT_LEN]);
+        group.throughput(Throughput::Elements(1));
+        group.bench_function(format!("{width}x{height}"), |bencher| {
+            bencher.iter(|| chain.encode(&frame, &mut out));
+        });
+    }
+    group.finish();
 }
 
 fn n16_frame_chain(criterion: &mut Criterion) {
@@ -75,6 +90,6 @@ criterion_group! {
     name = benches;
     // Medians of a few seconds say enough; the default number of resamples takes longer than the measurement.
     config = Criterion::default().nresamples(5_000);
-    targets = n16_frame_chain, n17_droid
+    targets = n15_frame_chain, n16_frame_chain, n17_droid
 }
 criterion_main!(benches);

@@ -16,3 +16,4 @@ pub mod plot;
 pub mod policy;
 pub mod program;
 pub mod recording;
+pub mod rotation;

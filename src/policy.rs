@@ -30,6 +30,8 @@ pub struct PolicyOptions {
     pub embodiment: Option<String>,
     /// Whether an N1.7 policy pads frames to squares.
     pub letterbox: Letterbox,
+    /// Data config, which only N1.5 has; `None` means the tag's own, or the only one that fits the tag's metadata.
+    pub data_config: Option<String>,
     /// Threads of the CPU backend; 0 means all cores.
     pub threads: usize,
 }
@@ -73,34 +75,41 @@ impl Policy {
         taps: Option<&mut dyn TapSink>,
     ) -> Result<Self, PolicyError> {
         let snapshot = Snapshot::open(&options.snapshot)?;
-        let embodiment = choose_embodiment(&snapshot, options.embodiment.as_deref())?.clone();
+        let tag = options.embodiment.as_deref();
+        let embodiment = match options.data_config.as_deref() {
+            None => choose_embodiment(&snapshot, tag)?,
+            Some(data_config) => choose_data_config(&snapshot, tag, data_config)?,
+        };
+        let embodiment = embodiment.clone();
         let tokenizer = Tokenizer::open(&tokenizer_dir(options, snapshot.dir()))?;
         let slot = embodiment.slot;
-        let (encoder, model, head): (Box<dyn Encode>, Box<dyn ModelPrograms>, _) =
-            match snapshot.network() {
-                Network::N16(config) => {
-                    let encoder = encode::n16::Encoder::new(
-                        config,
-                        snapshot.processor(),
-                        embodiment.clone(),
-                        tokenizer,
-                    )?;
-                    let model = program::n16::Model { config: config.clone(), slot };
-                    (Box::new(encoder), Box::new(model), &config.head)
-                }
-                Network::N17(config) => {
-                    let encoder = encode::n17::Encoder::new(
-                        config,
-                        snapshot.processor(),
-                        embodiment.clone(),
-                        tokenizer,
-                        options.letterbox,
-                    )?;
-                    let prefix_tokens = encoder.prefix_tokens();
-                    let model = program::n17::Model { config: config.clone(), slot, prefix_tokens };
-                    (Box::new(encoder), Box::new(model), &config.head)
-                }
-            };
+        let (encoder, model, head): (Box<dyn Encode>, Box<dyn ModelPrograms>, _) = match snapshot
+            .network()
+        {
+            Network::N15(config) => {
+                let encoder = encode::n15::Encoder::new(config, embodiment.clone(), tokenizer)?;
+                let model = program::n15::Model { config: config.clone(), slot };
+                (Box::new(encoder), Box::new(model), &config.head)
+            }
+            Network::N17(config, processor) => {
+                let encoder = encode::n17::Encoder::new(
+                    config,
+                    processor,
+                    embodiment.clone(),
+                    tokenizer,
+                    options.letterbox,
+                )?;
+                let prefix_tokens = encoder.prefix_tokens();
+                let model = program::n17::Model { config: config.clone(), slot, prefix_tokens };
+                (Box::new(encoder), Box::new(model), &config.head)
+            }
+            Network::N16(config, processor) => {
+                let encoder =
+                    encode::n16::Encoder::new(config, processor, embodiment.clone(), tokenizer)?;
+                let model = program::n16::Model { config: config.clone(), slot };
+                (Box::new(encoder), Box::new(model), &config.head)
+            }
+        };
         let backend = CpuBackend::load(snapshot.tensors().clone(), model, options.threads, taps)?;
         Ok(Self {
             version: snapshot.version(),
@@ -196,14 +205,35 @@ pub fn choose_embodiment<'a>(
     snapshot: &'a Snapshot,
     tag: Option<&str>,
 ) -> Result<&'a Embodiment, PolicyError> {
-    if let Some(tag) = tag {
-        return Ok(snapshot.embodiment(tag)?);
+    match tag {
+        Some(tag) => Ok(snapshot.embodiment(tag)?),
+        None => the_only_one(snapshot.served()),
     }
-    let mut served = snapshot.served();
-    match (served.next(), served.next()) {
-        (Some(only), None) => Ok(only),
+}
+
+/// As [`choose_embodiment`], with a data config of N1.5.
+///
+/// # Errors
+/// The checkpoint has no such data config, it does not fit the tag's metadata, or there is a choice of tags.
+pub fn choose_data_config<'a>(
+    snapshot: &'a Snapshot,
+    tag: Option<&str>,
+    data_config: &str,
+) -> Result<&'a Embodiment, PolicyError> {
+    match tag {
+        Some(tag) => Ok(snapshot.embodiment_with(tag, data_config)?),
+        None => the_only_one(snapshot.served_with(data_config)?),
+    }
+}
+
+fn the_only_one<'a>(
+    served: impl Iterator<Item = &'a Embodiment>,
+) -> Result<&'a Embodiment, PolicyError> {
+    let served: Vec<&Embodiment> = served.collect();
+    match served.as_slice() {
+        [only] => Ok(only),
         _ => Err(PolicyError::ChooseEmbodiment {
-            served: snapshot.served().map(|embodiment| embodiment.tag.clone()).collect(),
+            served: served.iter().map(|embodiment| embodiment.tag.clone()).collect(),
         }),
     }
 }

@@ -35,8 +35,8 @@ fn encoder_with(
     change: impl FnOnce(&mut Processor),
 ) -> Result<Encoder, EncodeError> {
     let snapshot = snapshot();
-    let Network::N17(config) = snapshot.network() else { panic!("another version") };
-    let mut processor = snapshot.processor().clone();
+    let Network::N17(config, _) = snapshot.network() else { panic!("another version") };
+    let mut processor = snapshot.processor().unwrap().clone();
     change(&mut processor);
     let tokenizer = Tokenizer::open(&snapshot.dir().join(TOKENIZER_FOLDER)).unwrap();
     let embodiment = snapshot.embodiment(tag).unwrap().clone();

@@ -27,7 +27,6 @@ fn load(snapshot: &Path, tokenizer: &TempDir, embodiment: &str, taps: &mut Taps)
         snapshot: snapshot.to_owned(),
         tokenizer: Some(tokenizer.path().to_owned()),
         embodiment: Some(embodiment.to_owned()),
-        threads: 0,
         ..PolicyOptions::default()
     };
     Policy::load_with_taps(&options, Some(taps)).unwrap()
@@ -70,7 +69,7 @@ fn the_network_reproduces_the_stored_case() {
     let dir = dir.path().join("tiny");
     synth::write(Version::N16, Size::Tiny, &dir, &|_, _| {}).unwrap();
     let snapshot = Snapshot::open(&dir).unwrap();
-    let Network::N16(config) = snapshot.network() else { panic!("another version") };
+    let Network::N16(config, _) = snapshot.network() else { panic!("not N1.6") };
     let case = Case::open(&data("n16"), "c0_gr1_256");
     let mut taps = Taps::default();
     let model = Model { config: config.clone(), slot: TINY_GR1_SLOT };

@@ -29,7 +29,7 @@ use tempfile::TempDir;
 const PREFIX_TOKENS: usize = 3;
 
 fn vision_blocks(snapshot: &Snapshot) -> usize {
-    let Network::N17(config) = snapshot.network() else { panic!("another version") };
+    let Network::N17(config, _) = snapshot.network() else { panic!("another version") };
     config.vision.layers
 }
 
@@ -57,7 +57,7 @@ fn the_network_reproduces_the_stored_case() {
     let dir = dir.path().join("tiny");
     synth::write(Version::N17, Size::Tiny, &dir, &|_, _| {}).unwrap();
     let snapshot = Snapshot::open(&dir).unwrap();
-    let Network::N17(config) = snapshot.network() else { panic!("another version") };
+    let Network::N17(config, _) = snapshot.network() else { panic!("another version") };
     let case = n17::open(&data("n17"), "c4_new_640x480", config.vision.layers);
     let input = stored_input(&case);
     check_pixels(&case, &input);
@@ -108,14 +108,14 @@ fn every_case_is_encoded_exactly() {
         return;
     };
     let snapshot = Snapshot::open(&dir.join("snapshot")).unwrap();
-    let Network::N17(config) = snapshot.network() else { panic!("another version") };
+    let Network::N17(config, _) = snapshot.network() else { panic!("another version") };
     // The full case is processed by the very same files as the tiny ones.
     let full = (dir.join("full"), FULL_CASE);
     for (dir, name) in TINY_CASES.map(|name| (dir.clone(), name)).into_iter().chain([full]) {
         let case = n17::open(&dir, name, vision_blocks(&snapshot));
         let mut encoder = Encoder::new(
             config,
-            snapshot.processor(),
+            snapshot.processor().unwrap(),
             snapshot.embodiment(case.embodiment()).unwrap().clone(),
             Tokenizer::open(tokenizer.path()).unwrap(),
             Letterbox::Auto,

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::json;
 use super::modality::{ActionDeclaration, Declared, Format, Modalities, Modality};
+use super::n15;
 use super::processor::Processor;
 use super::statistics::{GroupStatistics, RELATIVE_TABLE, StatisticPair};
 use crate::contract::{
@@ -45,28 +46,28 @@ pub enum EmbodimentProblem {
     Pictures { cameras: usize, frames: usize },
     #[error("action.action_configs has {configs} entries for {keys} action groups")]
     ActionConfigs { keys: usize, configs: usize },
-    #[error("statistics.json has no '{table}.{group}' for it")]
+    #[error("its statistics have no '{table}.{group}'")]
     NoGroup { table: &'static str, group: String },
-    #[error("statistics.json has no '{table}.{group}.{key}' for it")]
+    #[error("its statistics have no '{table}.{group}.{key}'")]
     NoStatistic { table: &'static str, group: String, key: &'static str },
-    #[error("'{table}.{group}.{key}' in statistics.json is empty")]
+    #[error("'{table}.{group}.{key}' of its statistics is empty")]
     EmptyStatistic { table: &'static str, group: String, key: &'static str },
     #[error(
-        "'{table}.{group}.{key}' in statistics.json has {found} values; the group has {expected}"
+        "'{table}.{group}.{key}' of its statistics has {found} values; the group has {expected}"
     )]
     Length { table: &'static str, group: String, key: &'static str, found: usize, expected: usize },
     #[error(
-        "'{RELATIVE_TABLE}.{group}.{key}' in statistics.json has {found} rows; a chunk has {horizon} steps"
+        "'{RELATIVE_TABLE}.{group}.{key}' of its statistics has {found} rows; a chunk has {horizon} steps"
     )]
     Rows { group: String, key: &'static str, found: usize, horizon: usize },
-    #[error("'{table}.{group}' in statistics.json has rows per step for only one of {} and {}", keys[0], keys[1])]
+    #[error("'{table}.{group}' of its statistics has rows per step for only one of {} and {}", keys[0], keys[1])]
     MixedRows { table: &'static str, group: String, keys: [&'static str; 2] },
     #[error(
-        "'{table}.{group}.{key}' in statistics.json has {found} where a finite number is needed"
+        "'{table}.{group}.{key}' of its statistics has {found} where a finite number is needed"
     )]
     NotANumber { table: &'static str, group: String, key: &'static str, found: String },
     #[error(
-        "'{table}.{group}' in statistics.json has {} {low} and {} {high} in dimension {dimension}",
+        "'{table}.{group}' of its statistics has {} {low} and {} {high} in dimension {dimension}",
         keys[0], keys[1]
     )]
     Bounds {
@@ -77,7 +78,7 @@ pub enum EmbodimentProblem {
         low: f64,
         high: f64,
     },
-    #[error("'{table}.{group}.std' in statistics.json is {found} in dimension {dimension}")]
+    #[error("'{table}.{group}.std' of its statistics is {found} in dimension {dimension}")]
     NegativeStd { table: &'static str, group: String, dimension: usize, found: f64 },
     #[error("action group '{group}' has {found} values; its pose format {format:?} takes {}", format.dim())]
     PoseWidth { group: String, format: PoseFormat, found: usize },
@@ -93,6 +94,8 @@ pub enum EmbodimentProblem {
     StateWidth { found: usize, max: usize },
     #[error("its actions have {found} values; the model gives {max}")]
     ActionWidth { found: usize, max: usize },
+    #[error(transparent)]
+    DataConfig(#[from] n15::DataConfigProblem),
 }
 
 /// What the files of a snapshot say about its embodiments.

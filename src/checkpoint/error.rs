@@ -91,14 +91,16 @@ pub enum CheckpointError {
     #[error("{}: '{key}' is {found}; accepted: {accepted}", path.display())]
     Field { path: PathBuf, key: String, found: String, accepted: String },
 
-    /// The checkpoint is of a version that this build does not run.
-    #[error("{}: this is a {version} checkpoint ('{}'); only n16 and n17 are served",
-        path.display(), version.model_type())]
-    UnsupportedVersion { path: PathBuf, version: Version },
-
     /// No file of the checkpoint knows the tag.
     #[error("{} knows no embodiment '{tag}'; it serves: {}", dir.display(), list(served))]
     UnknownEmbodiment { dir: PathBuf, tag: String, served: Vec<String> },
+
+    /// A data config that the checkpoint's version does not have.
+    #[error(
+        "{version} knows no data config '{data_config}'; {}",
+        if known.is_empty() { "only n15 has data configs".to_owned() } else { format!("it has: {}", known.join(", ")) }
+    )]
+    UnknownDataConfig { version: Version, data_config: String, known: Vec<&'static str> },
 
     /// The checkpoint knows the tag but cannot serve it.
     #[error(

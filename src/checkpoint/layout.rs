@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::network::{HeadConfig, LlmConfig, VisionConfig};
+use super::network::{AdapterConfig, HeadConfig, LlmConfig, VisionConfig};
 use super::{Checkpoint, CheckpointError};
 
 /// Channels of the sinusoid that the timestep embedder of the action head reads.
@@ -75,11 +75,13 @@ impl Table {
         self.add(format!("{prefix}.b"), &[slots, out]);
     }
 
-    /// A SigLIP tower under `tower`, with the pooling head that is stored but never read.
-    pub fn siglip(&mut self, tower: &str, config: &VisionConfig) {
+    /// A SigLIP tower under `tower`, with the pooling head that is stored but never read. `kernel` is how the values of
+    /// a patch are laid out in the patch embedding.
+    pub fn siglip(&mut self, tower: &str, config: &VisionConfig, kernel: &[usize]) {
         let width = config.width;
-        let patch_values = 3 * config.patch * config.patch;
-        self.linear(&format!("{tower}.embeddings.patch_embedding"), width, patch_values);
+        let embedding = format!("{tower}.embeddings.patch_embedding");
+        self.add(format!("{embedding}.weight"), &[&[width], kernel].concat());
+        self.add(format!("{embedding}.bias"), &[width]);
         let positions = config.position_side * config.position_side;
         self.add(format!("{tower}.embeddings.position_embedding.weight"), &[positions, width]);
         for layer in 0..config.layers {
@@ -163,6 +165,20 @@ impl Table {
         }
         self.linear(&format!("{dit}.proj_out_1"), 2 * width, width);
         self.linear(&format!("{dit}.proj_out_2"), config.dit_output, width);
+    }
+
+    /// The self-attention blocks over the backbone's features of `width` columns, under `adapter`.
+    pub fn adapter(&mut self, adapter: &str, config: &AdapterConfig, width: usize) {
+        for block in 0..config.layers {
+            let prefix = format!("{adapter}.transformer_blocks.{block}");
+            self.norm(&format!("{prefix}.norm1"), width);
+            for projection in ["to_q", "to_k", "to_v", "to_out.0"] {
+                self.linear(&format!("{prefix}.attn1.{projection}"), width, width);
+            }
+            self.norm(&format!("{prefix}.norm3"), width);
+            self.linear(&format!("{prefix}.ff.net.0.proj"), 4 * width, width);
+            self.linear(&format!("{prefix}.ff.net.2"), width, 4 * width);
+        }
     }
 
     /// State encoder, action encoder and action decoder under `head`, one of each per embodiment slot.

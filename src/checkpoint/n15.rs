@@ -1,6 +1,49 @@
-//! Configuration of an N1.5 snapshot.
+//! The N1.5 network: its numbers, where they are read from, the tensors that follow from them, and the data configs that
+//! say how a robot's cameras, state and actions are processed.
 
-use super::network::{AdapterConfig, HeadConfig, LlmConfig, VisionConfig};
+mod config;
+mod data_configs;
+mod embodiments;
+mod layout;
+mod metadata;
+mod problem;
+
+use std::path::Path;
+
+pub(super) use config::to_json;
+pub use data_configs::{ActionMode, DATA_CONFIGS, DataConfig, StateMode};
+pub(super) use embodiments::{Choices, Sources, choose};
+pub use layout::tensors;
+pub use problem::{DataConfigProblem, Misfit};
+
+use super::json::{self, Fields};
+use super::layout::check_tensors;
+use super::network::{AdapterConfig, CrossAttention, HeadConfig, LlmConfig, VisionConfig};
+use super::snapshot::CONFIG_FILE;
+use super::{Checkpoint, CheckpointError};
+
+/// Optional file that overrides the built-in geometry of the backbone.
+pub const BACKBONE_FILE: &str = "eagle/config.json";
+
+/// File with the groups, cameras and statistics of every embodiment.
+pub const METADATA_FILE: &str = "experiment_cfg/metadata.json";
+
+/// Side of the picture that the vision tower sees, in pixels.
+const IMAGE_SIDE: usize = 224;
+
+/// Reads the network's configuration and checks every tensor that it needs against the stored ones.
+pub(super) fn open(dir: &Path, tensors: &Checkpoint) -> Result<Config, CheckpointError> {
+    let config_path = dir.join(CONFIG_FILE);
+    let config_object = json::read_object(&config_path)?;
+    let backbone_path = dir.join(BACKBONE_FILE);
+    let backbone_object = json::read_object_if_present(&backbone_path)?;
+    let fields = Fields::new(&config_path, &config_object);
+    let backbone = backbone_object.as_ref().map(|object| Fields::new(&backbone_path, object));
+
+    let config = config::read(&fields, backbone.as_ref())?;
+    check_tensors(layout::tensors(&config), tensors)?;
+    Ok(config)
+}
 
 /// Everything about the N1.5 network that is a number (spec: `config.json` and the backbone's constants).
 #[derive(Clone, Debug, PartialEq)]
@@ -11,4 +54,54 @@ pub struct Config {
     pub projection: Option<usize>,
     pub adapter: AdapterConfig,
     pub head: HeadConfig,
+}
+
+impl Config {
+    /// Width of the features that adapter and action head read.
+    pub fn features(&self) -> usize {
+        self.projection.unwrap_or(self.llm.width)
+    }
+
+    /// The network of the released 3B checkpoint (spec sections 2 and 3.1).
+    pub fn released() -> Self {
+        Self {
+            vision: VisionConfig {
+                width: 1152,
+                layers: 27,
+                heads: 16,
+                mlp_width: 4304,
+                patch: 14,
+                image_side: IMAGE_SIDE,
+                position_side: 16,
+            },
+            llm: LlmConfig {
+                width: 2048,
+                layers: 12,
+                heads: 16,
+                kv_heads: 8,
+                head_dim: 128,
+                mlp_width: 6144,
+                vocabulary: 151_680,
+                rope_theta: 1_000_000.0,
+            },
+            projection: None,
+            adapter: AdapterConfig { layers: 4, heads: 32, head_dim: 64 },
+            head: HeadConfig {
+                dit_layers: 16,
+                dit_heads: 32,
+                dit_head_dim: 48,
+                dit_output: 1024,
+                hidden: 1024,
+                future_tokens: 32,
+                action_rows: data_configs::HORIZON,
+                state_width: data_configs::STATE_WIDTH,
+                action_width: data_configs::ACTION_WIDTH,
+                slots: 32,
+                position_rows: 1024,
+                cross_attention: CrossAttention::All,
+                steps: 4,
+                timestep_buckets: 1000,
+            },
+        }
+    }
 }

@@ -12,24 +12,26 @@ use super::network::HeadConfig;
 use super::processor::{self, PROCESSOR_FILE, Processor, Schema};
 use super::slots::{self, SLOTS_FILE};
 use super::statistics::STATISTICS_FILE;
-use super::{Checkpoint, CheckpointError, hub, n16, n17};
+use super::{Checkpoint, CheckpointError, hub, n15, n16, n17};
 use crate::contract::{Embodiment, Version};
 
 /// File with the network's numbers.
 pub const CONFIG_FILE: &str = "config.json";
 
-/// The network of a snapshot.
+/// The network of a snapshot, with what its files say about processing; for N1.5 that is up to the data configs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Network {
-    N16(n16::Config),
-    N17(n17::Config),
+    N15(n15::Config),
+    N16(n16::Config, Processor),
+    N17(n17::Config, Processor),
 }
 
 impl Network {
     pub fn version(&self) -> Version {
         match self {
-            Network::N16(_) => Version::N16,
-            Network::N17(_) => Version::N17,
+            Network::N15(_) => Version::N15,
+            Network::N16(..) => Version::N16,
+            Network::N17(..) => Version::N17,
         }
     }
 }
@@ -77,8 +79,9 @@ pub struct Snapshot {
     dir: PathBuf,
     tensors: Arc<Checkpoint>,
     network: Network,
-    processor: Processor,
     embodiments: Embodiments,
+    /// Tag -> data configs; empty for versions without.
+    data_configs: BTreeMap<String, n15::Choices>,
 }
 
 impl Snapshot {
@@ -93,12 +96,31 @@ impl Snapshot {
         }
         let dir = hub::resolve(dir)?;
         match read_version(&dir)? {
+            Version::N15 => Self::open_n15(dir),
             Version::N16 => Self::open_n16(dir),
             Version::N17 => Self::open_n17(dir),
-            version => {
-                Err(CheckpointError::UnsupportedVersion { path: dir.join(CONFIG_FILE), version })
-            }
         }
+    }
+
+    fn open_n15(dir: PathBuf) -> Result<Self, CheckpointError> {
+        let metadata = json::read_object_with_non_finite(&dir.join(n15::METADATA_FILE))?;
+        let tensors = Checkpoint::open(&dir)?;
+        let config = n15::open(&dir, &tensors)?;
+        let sources = n15::Sources { metadata: &metadata, slot_count: config.head.slots };
+        let data_configs = sources.build_all();
+        let embodiments = data_configs
+            .iter()
+            .map(|(tag, choices)| {
+                (tag.clone(), n15::choose(tag, choices).map_err(EmbodimentProblem::from))
+            })
+            .collect();
+        Ok(Self {
+            dir,
+            tensors: Arc::new(tensors),
+            network: Network::N15(config),
+            embodiments,
+            data_configs,
+        })
     }
 
     fn open_n16(dir: PathBuf) -> Result<Self, CheckpointError> {
@@ -106,7 +128,7 @@ impl Snapshot {
         let tensors = Checkpoint::open(&dir)?;
         let config = n16::open(&dir, &tensors, &declared.processor)?;
         let embodiments = declared.embodiments(&config.head);
-        Ok(Self::new(dir, tensors, Network::N16(config), declared.processor, embodiments))
+        Ok(Self::new(dir, tensors, Network::N16(config, declared.processor), embodiments))
     }
 
     fn open_n17(dir: PathBuf) -> Result<Self, CheckpointError> {
@@ -118,17 +140,12 @@ impl Snapshot {
         let tensors = Checkpoint::open(&dir)?;
         let config = n17::open(&dir, &tensors, &declared.processor)?;
         let embodiments = declared.embodiments(&config.head);
-        Ok(Self::new(dir, tensors, Network::N17(config), declared.processor, embodiments))
+        Ok(Self::new(dir, tensors, Network::N17(config, declared.processor), embodiments))
     }
 
-    fn new(
-        dir: PathBuf,
-        tensors: Checkpoint,
-        network: Network,
-        processor: Processor,
-        embodiments: Embodiments,
-    ) -> Self {
-        Self { dir, tensors: Arc::new(tensors), network, processor, embodiments }
+    fn new(dir: PathBuf, tensors: Checkpoint, network: Network, embodiments: Embodiments) -> Self {
+        let data_configs = BTreeMap::new();
+        Self { dir, tensors: Arc::new(tensors), network, embodiments, data_configs }
     }
 
     /// The snapshot directory, inside the hub cache where one was given.
@@ -148,30 +165,88 @@ impl Snapshot {
         &self.network
     }
 
-    pub fn processor(&self) -> &Processor {
-        &self.processor
+    /// What `processor_config.json` says; `None` for N1.5, which has no such file.
+    pub fn processor(&self) -> Option<&Processor> {
+        match &self.network {
+            Network::N15(_) => None,
+            Network::N16(_, processor) | Network::N17(_, processor) => Some(processor),
+        }
     }
 
-    /// The embodiment of a tag.
+    /// The embodiment of a tag. For N1.5, as the tag's own data config makes it, or the only one that fits.
     ///
     /// # Errors
     /// The tag is unknown, or cannot be served; the text says why and lists the tags that are served.
     pub fn embodiment(&self, tag: &str) -> Result<&Embodiment, CheckpointError> {
         let tag = self.resolve(tag);
-        let served = || self.served().map(|embodiment| embodiment.tag.clone()).collect();
         match self.embodiments.get(tag) {
             Some(Ok(embodiment)) => Ok(embodiment),
-            Some(Err(problem)) => Err(CheckpointError::Embodiment {
-                dir: self.dir.clone(),
-                tag: tag.to_owned(),
-                problem: Box::new(problem.clone()),
-                served: served(),
-            }),
-            None => Err(CheckpointError::UnknownEmbodiment {
-                dir: self.dir.clone(),
-                tag: tag.to_owned(),
-                served: served(),
-            }),
+            Some(Err(problem)) => Err(self.unserved(tag, problem.clone())),
+            None => Err(self.unknown(tag)),
+        }
+    }
+
+    /// The embodiment that a data config of N1.5 makes of a tag's metadata.
+    ///
+    /// # Errors
+    /// A version without data configs; a tag or data config that is unknown; a data config that does not fit.
+    pub fn embodiment_with(
+        &self,
+        tag: &str,
+        data_config: &str,
+    ) -> Result<&Embodiment, CheckpointError> {
+        self.check_data_config(data_config)?;
+        let choices = self.data_configs.get(tag).ok_or_else(|| self.unknown(tag))?;
+        match choices.get(data_config) {
+            Some(Ok(embodiment)) => Ok(embodiment),
+            Some(Err(problem)) => Err(self.unserved(tag, problem.clone().into())),
+            None => Err(self.unknown(tag)),
+        }
+    }
+
+    /// Every embodiment that a data config makes of a tag's metadata, by tag.
+    ///
+    /// # Errors
+    /// A version without data configs; a data config that is unknown.
+    pub fn served_with(
+        &self,
+        data_config: &str,
+    ) -> Result<impl Iterator<Item = &Embodiment>, CheckpointError> {
+        self.check_data_config(data_config)?;
+        let choices = self.data_configs.values();
+        Ok(choices.filter_map(move |choices| choices.get(data_config)?.as_ref().ok()))
+    }
+
+    fn check_data_config(&self, name: &str) -> Result<(), CheckpointError> {
+        let known: Vec<&'static str> = match self.network {
+            Network::N15(_) => n15::DATA_CONFIGS.iter().map(|config| config.name).collect(),
+            _ => vec![],
+        };
+        if known.contains(&name) {
+            return Ok(());
+        }
+        let (version, data_config) = (self.version(), name.to_owned());
+        Err(CheckpointError::UnknownDataConfig { version, data_config, known })
+    }
+
+    fn served_tags(&self) -> Vec<String> {
+        self.served().map(|embodiment| embodiment.tag.clone()).collect()
+    }
+
+    fn unserved(&self, tag: &str, problem: EmbodimentProblem) -> CheckpointError {
+        CheckpointError::Embodiment {
+            dir: self.dir.clone(),
+            tag: tag.to_owned(),
+            problem: Box::new(problem),
+            served: self.served_tags(),
+        }
+    }
+
+    fn unknown(&self, tag: &str) -> CheckpointError {
+        CheckpointError::UnknownEmbodiment {
+            dir: self.dir.clone(),
+            tag: tag.to_owned(),
+            served: self.served_tags(),
         }
     }
 
@@ -179,7 +254,7 @@ impl Snapshot {
     fn resolve<'a>(&self, name: &'a str) -> &'a str {
         let known = self.embodiments.contains_key(name);
         match self.network {
-            Network::N17(_) if !known => n17::tag_of(name).unwrap_or(name),
+            Network::N17(..) if !known => n17::tag_of(name).unwrap_or(name),
             _ => name,
         }
     }

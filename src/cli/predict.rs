@@ -26,6 +26,9 @@ pub struct PredictArgs {
     /// Embodiment tag; may be left out when the checkpoint serves only one.
     #[arg(long)]
     embodiment: Option<String>,
+    /// Data config, N1.5 only; default: the tag's own, or the only one that fits the checkpoint's metadata.
+    #[arg(long)]
+    data_config: Option<String>,
     /// Seed of the initial noise; overrides the observation's seed or noise.
     #[arg(long)]
     seed: Option<u64>,
@@ -66,6 +69,7 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
         snapshot: args.snapshot.clone(),
         tokenizer: args.tokenizer.clone(),
         embodiment: args.embodiment.clone(),
+        data_config: args.data_config.clone(),
         threads: args.threads,
         ..PolicyOptions::default()
     })?;

@@ -1,5 +1,7 @@
 //! What a checkpoint declares about one robot: its cameras, state groups and action groups.
 
+use super::{EulerOrder, RotationFormat};
+
 /// One robot that a checkpoint serves, with everything that encoding and decoding need to know about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Embodiment {
@@ -46,6 +48,22 @@ pub enum StateEncoding {
     MeanStd { mean: Vec<f64>, std: Vec<f64> },
     /// `2 (v - min) / (max - min) - 1`; a dimension without range becomes 0; clipped to [-1, 1] if `clip`.
     MinMax { min: Vec<f64>, max: Vec<f64>, clip: bool },
+    /// N1.5: computed in f64 throughout, from the values as they were observed. A `rotation` in the given format first
+    /// becomes the first two rows of its matrix.
+    Double { rotation: Option<RotationFormat>, scaling: StateScaling },
+}
+
+/// How N1.5 scales state values, unclipped.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StateScaling {
+    None,
+    /// Sines of all values, then cosines of all values.
+    SinCos,
+    /// `2 (v - min) / (max - min) - 1`; a dimension whose bounds are equal becomes 0.
+    MinMax {
+        min: Vec<f64>,
+        max: Vec<f64>,
+    },
 }
 
 impl StateEncoding {
@@ -54,6 +72,10 @@ impl StateEncoding {
         match self {
             StateEncoding::SinCos => 2 * dim,
             StateEncoding::MeanStd { .. } | StateEncoding::MinMax { .. } => dim,
+            StateEncoding::Double { rotation, scaling } => {
+                let converted = rotation.map_or(dim, |_| RotationFormat::Rotation6d.dim());
+                if *scaling == StateScaling::SinCos { 2 * converted } else { converted }
+            }
         }
     }
 }
@@ -123,4 +145,25 @@ pub enum ActionNormalization {
     MeanStd { mean: Vec<f64>, std: Vec<f64> },
     /// As `MeanStd`, with statistics of each dimension at each step; `[horizon, dim]`, row-major.
     MeanStdPerStep { mean: Vec<f64>, std: Vec<f64> },
+    /// N1.5: computed in f32 throughout, statistics rounded to f32 first. With `euler`, the result is axis times angle
+    /// and becomes angles of that order.
+    Single { scaling: ActionScaling, euler: Option<EulerOrder> },
+}
+
+/// How N1.5 scales actions, unclipped.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ActionScaling {
+    None,
+    /// `(x + 1) / 2 * (max - min) + min`.
+    MinMax {
+        min: Vec<f64>,
+        max: Vec<f64>,
+    },
+    /// `x * std + mean`.
+    MeanStd {
+        mean: Vec<f64>,
+        std: Vec<f64>,
+    },
+    /// 1 above one half, else 0.
+    Binary,
 }

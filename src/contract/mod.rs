@@ -5,16 +5,18 @@ mod embodiment;
 mod letterbox;
 mod observation;
 mod options;
+mod rotation;
 mod state;
 mod version;
 
 pub use chunk::{ActionChunk, ActionGroup, Representation, StageTimings};
 pub use embodiment::{
-    ActionGroupSpec, ActionNormalization, ActionReference, Embodiment, PoseFormat, StateEncoding,
-    StateGroupSpec, has_no_range,
+    ActionGroupSpec, ActionNormalization, ActionReference, ActionScaling, Embodiment, PoseFormat,
+    StateEncoding, StateGroupSpec, StateScaling, has_no_range,
 };
 pub use letterbox::Letterbox;
 pub use observation::{FRAME_SIDE, Frame, FrameError, Observation};
 pub use options::{CancelToken, Noise, PredictOptions, TapSink};
-pub use state::{StateError, state_group};
+pub use rotation::{EulerOrder, RotationFormat};
+pub use state::{StateError, checked_state_group, state_group};
 pub use version::Version;

@@ -24,14 +24,14 @@ pub enum StateError {
     NotFinite { group: String, index: usize, value: f64 },
 }
 
-/// The values of one state group, `[spec.dim]`, rounded to the f32 that the models were trained on.
+/// The values of one state group as they were observed, `[spec.dim]`.
 ///
 /// # Errors
 /// The group is missing, has another width, or holds a value that is no finite f32.
-pub fn state_group(
-    state: &BTreeMap<String, Vec<f64>>,
+pub fn checked_state_group<'a>(
+    state: &'a BTreeMap<String, Vec<f64>>,
     spec: &StateGroupSpec,
-) -> Result<Vec<f32>, StateError> {
+) -> Result<&'a [f64], StateError> {
     let group = || spec.name.clone();
     let values = state.get(&spec.name).ok_or_else(|| StateError::Missing {
         group: group(),
@@ -40,9 +40,19 @@ pub fn state_group(
     if values.len() != spec.dim {
         return Err(StateError::Width { group: group(), expected: spec.dim, found: values.len() });
     }
-    let rounded: Vec<f32> = values.iter().map(|&value| value as f32).collect();
-    if let Some(index) = rounded.iter().position(|value| !value.is_finite()) {
+    if let Some(index) = values.iter().position(|&value| !(value as f32).is_finite()) {
         return Err(StateError::NotFinite { group: group(), index, value: values[index] });
     }
-    Ok(rounded)
+    Ok(values)
+}
+
+/// As [`checked_state_group`], rounded to the f32 that most models were trained on.
+///
+/// # Errors
+/// As [`checked_state_group`].
+pub fn state_group(
+    state: &BTreeMap<String, Vec<f64>>,
+    spec: &StateGroupSpec,
+) -> Result<Vec<f32>, StateError> {
+    Ok(checked_state_group(state, spec)?.iter().map(|&value| value as f32).collect())
 }

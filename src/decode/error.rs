@@ -44,6 +44,12 @@ pub enum DecodeError {
         "state group '{state_group}': {problem}; action group '{group}' cannot be composed onto it"
     )]
     StatePose { group: String, state_group: String, problem: PoseError },
+    #[error("action group '{group}' has {dim} columns; axis times angle has 3")]
+    RotationWidth { group: String, dim: usize },
+    #[error(
+        "action group '{group}', step {step}: {values:?} is no axis times angle; the chunk is dropped"
+    )]
+    Rotation { group: String, step: usize, values: Vec<f64> },
     #[error(transparent)]
     State(#[from] StateError),
 }

@@ -3,6 +3,7 @@
 mod error;
 mod normalization;
 mod se3;
+mod single;
 
 use std::collections::BTreeMap;
 

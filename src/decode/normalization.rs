@@ -1,12 +1,13 @@
 //! From the model's range of values to physical units.
 
-use super::DecodeError;
+use super::{DecodeError, single};
 use crate::contract::{ActionGroupSpec, ActionNormalization};
 
 /// Physical values of one group, `[horizon, spec.dim]`, from the group's `normalized` values in the same order.
 ///
 /// # Errors
-/// Statistics that are not as long as the group is wide, or as the group over the horizon.
+/// Statistics that are not as long as the group is wide, or as the group over the horizon; numbers that are no rotation
+/// where one is needed.
 pub(super) fn denormalize<'a>(
     spec: &ActionGroupSpec,
     horizon: usize,
@@ -19,6 +20,9 @@ pub(super) fn denormalize<'a>(
         ActionNormalization::MinMaxPerStep { min, max } => (from_range, min, max, each_step),
         ActionNormalization::MeanStd { mean, std } => (from_standard, mean, std, spec.dim),
         ActionNormalization::MeanStdPerStep { mean, std } => (from_standard, mean, std, each_step),
+        ActionNormalization::Single { scaling, euler } => {
+            return single::denormalize(spec, scaling, *euler, normalized);
+        }
     };
     if let Some(wrong) = [first, second].into_iter().find(|values| values.len() != expected) {
         let group = spec.name.clone();

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::contract::ActionNormalization;
+use crate::contract::{ActionNormalization, ActionScaling, EulerOrder};
 
 fn min_max(dim: usize, min: f64, max: f64) -> ActionNormalization {
     ActionNormalization::MinMax { min: vec![min; dim], max: vec![max; dim] }
@@ -124,6 +124,46 @@ fn case_19_mean_and_std_are_not_clipped_and_pass_a_spread_of_zero() {
         decode(&robot, &[3.0, 0.5, 0.25, -3.0, 7.0, 0.125], 2, 3, &BTreeMap::new()).unwrap();
     assert_eq!(groups[0].values, [7.0, 0.5, -5.0, 7.0]);
     assert_eq!(groups[1].values, [0.25, 0.125]);
+}
+
+fn single(scaling: ActionScaling, euler: Option<EulerOrder>) -> ActionNormalization {
+    ActionNormalization::Single { scaling, euler }
+}
+
+#[test]
+fn n15_neither_clips_nor_passes_a_spread_of_zero() {
+    let bounds = ActionScaling::MinMax { min: vec![-1.0, 2.0], max: vec![3.0, 2.0] };
+    let moments = ActionScaling::MeanStd { mean: vec![1.0, 9.0], std: vec![2.0, 0.0] };
+    let absolute = ActionReference::Absolute;
+    let robot = embodiment(
+        1,
+        &[],
+        vec![
+            group("a", 2, single(bounds, None), absolute.clone()),
+            group("b", 2, single(moments, None), absolute.clone()),
+            group("c", 2, single(ActionScaling::Binary, None), absolute.clone()),
+            group("d", 1, single(ActionScaling::None, None), absolute),
+        ],
+    );
+    let prediction = [2.0, 0.7, -3.0, 0.25, 0.5, 0.51, -7.5];
+    let groups = decode(&robot, &prediction, 1, 7, &BTreeMap::new()).unwrap();
+    let values: Vec<f32> = groups.into_iter().flat_map(|group| group.values).collect();
+    assert_eq!(values, [5.0, 2.0, -5.0, 9.0, 0.0, 1.0, -7.5]);
+}
+
+#[test]
+fn n15_axis_angles_become_euler_angles() {
+    let roll_first = EulerOrder::from_letters("rpy");
+    let robot = |dim| {
+        let scaling = single(ActionScaling::None, roll_first);
+        embodiment(1, &[], vec![group("turn", dim, scaling, ActionReference::Delta)])
+    };
+    let groups = decode(&robot(3), &[0.0, 0.0, 0.75], 1, 3, &BTreeMap::new()).unwrap();
+    for (found, expected) in groups[0].values.iter().zip([0.0, 0.0, 0.75]) {
+        assert!((found - expected).abs() < 1e-6, "{:?}", groups[0].values);
+    }
+    let error = decode(&robot(4), &[0.0; 4], 1, 4, &BTreeMap::new()).unwrap_err();
+    assert!(matches!(error, DecodeError::RotationWidth { dim: 4, .. }), "{error}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod cameras;
 mod frames;
 pub mod image;
 mod kept;
+pub mod n15;
 pub mod n16;
 pub mod n17;
 pub mod noise;

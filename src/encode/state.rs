@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::contract::{
-    Embodiment, StateEncoding, StateError, StateGroupSpec, has_no_range, state_group,
+    Embodiment, RotationFormat, StateEncoding, StateError, StateGroupSpec, StateScaling,
+    checked_state_group, has_no_range,
 };
+use crate::rotation;
 
 /// Why a state cannot be encoded.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -21,16 +23,19 @@ pub enum StateEncodeError {
         "state group '{group}' value {index} is {raw}, which the checkpoint's statistics turn into {encoded}; \
          check the value's unit"
     )]
-    Overflow { group: String, index: usize, raw: f32, encoded: f32 },
+    Overflow { group: String, index: usize, raw: f64, encoded: f32 },
+    #[error("state group '{group}' is {values:?}, from which no rotation follows")]
+    Rotation { group: String, values: Vec<f64> },
 }
 
 /// Encodes `state` for the model: `[width]`, the groups in the embodiment's order, zeros behind them.
 ///
-/// Raw values are rounded to f32 first, as the data sets hold them (spec N1.6, section 6.1).
+/// Raw values are rounded to f32 first, as the data sets hold them (spec N1.6, section 6.1); N1.5 takes them as they are.
 ///
 /// # Errors
 /// A group that is missing, unknown, of another width or not finite; statistics that do not fit their group; more
-/// columns than `width`; a value so far off that its encoding leaves the range of f32.
+/// columns than `width`; values that are no rotation where one is needed; a value so far off that its encoding leaves
+/// the range of f32.
 pub fn encode_state(
     embodiment: &Embodiment,
     state: &BTreeMap<String, Vec<f64>>,
@@ -39,9 +44,9 @@ pub fn encode_state(
     refuse_unknown_groups(embodiment, state)?;
     let mut encoded = Vec::with_capacity(width);
     for spec in &embodiment.state {
-        let values = state_group(state, spec)?;
+        let values = checked_state_group(state, spec)?;
         let first = encoded.len();
-        encode_group(spec, &values, &mut encoded)?;
+        encode_group(spec, values, &mut encoded)?;
         if let Some(column) = encoded[first..].iter().position(|value| !value.is_finite()) {
             let index = column % spec.dim;
             let group = spec.name.clone();
@@ -73,39 +78,89 @@ fn refuse_unknown_groups(
 
 fn encode_group(
     spec: &StateGroupSpec,
-    values: &[f32],
+    values: &[f64],
     encoded: &mut Vec<f32>,
 ) -> Result<(), StateEncodeError> {
+    let rounded = || values.iter().map(|&value| value as f32);
     match &spec.encoding {
         StateEncoding::SinCos => {
-            encoded.extend(values.iter().map(|&value| f64::from(value).sin() as f32));
-            encoded.extend(values.iter().map(|&value| f64::from(value).cos() as f32));
+            encoded.extend(rounded().map(|value| f64::from(value).sin() as f32));
+            encoded.extend(rounded().map(|value| f64::from(value).cos() as f32));
         }
         StateEncoding::MeanStd { mean, std } => {
-            check_statistics(spec, mean)?;
-            check_statistics(spec, std)?;
-            let dimensions = values.iter().zip(mean).zip(std);
-            encoded.extend(dimensions.map(|((&value, &mean), &std)| standardize(value, mean, std)));
+            check_statistics(spec, mean, spec.dim)?;
+            check_statistics(spec, std, spec.dim)?;
+            let dimensions = rounded().zip(mean).zip(std);
+            encoded.extend(dimensions.map(|((value, &mean), &std)| standardize(value, mean, std)));
         }
         StateEncoding::MinMax { min, max, clip } => {
-            check_statistics(spec, min)?;
-            check_statistics(spec, max)?;
-            let dimensions = values.iter().zip(min).zip(max);
-            encoded.extend(dimensions.map(|((&value, &min), &max)| {
+            check_statistics(spec, min, spec.dim)?;
+            check_statistics(spec, max, spec.dim)?;
+            let dimensions = rounded().zip(min).zip(max);
+            encoded.extend(dimensions.map(|((value, &min), &max)| {
                 let scaled = scale_to_range(value, min, max);
                 if *clip { scaled.clamp(-1.0, 1.0) } else { scaled }
+            }));
+        }
+        StateEncoding::Double { rotation: None, scaling } => {
+            encode_double(spec, scaling, values, encoded)?;
+        }
+        StateEncoding::Double { rotation: Some(format), scaling } => {
+            encode_double(spec, scaling, &to_6d(spec, *format, values)?, encoded)?;
+        }
+    }
+    Ok(())
+}
+
+/// Encoding of N1.5, f64 up to the last step (spec N1.5, section 6).
+fn encode_double(
+    spec: &StateGroupSpec,
+    scaling: &StateScaling,
+    values: &[f64],
+    encoded: &mut Vec<f32>,
+) -> Result<(), StateEncodeError> {
+    match scaling {
+        StateScaling::None => encoded.extend(values.iter().map(|&value| value as f32)),
+        StateScaling::SinCos => {
+            encoded.extend(values.iter().map(|value| value.sin() as f32));
+            encoded.extend(values.iter().map(|value| value.cos() as f32));
+        }
+        StateScaling::MinMax { min, max } => {
+            check_statistics(spec, min, values.len())?;
+            check_statistics(spec, max, values.len())?;
+            let dimensions = values.iter().zip(min).zip(max);
+            encoded.extend(dimensions.map(|((value, min), max)| {
+                if min == max { 0.0 } else { (2.0 * ((value - min) / (max - min)) - 1.0) as f32 }
             }));
         }
     }
     Ok(())
 }
 
-fn check_statistics(spec: &StateGroupSpec, statistics: &[f64]) -> Result<(), StateEncodeError> {
-    if statistics.len() == spec.dim {
+/// The first two rows of the rotation that a group's values stand for.
+fn to_6d(
+    spec: &StateGroupSpec,
+    format: RotationFormat,
+    values: &[f64],
+) -> Result<[f64; 6], StateEncodeError> {
+    let matrix =
+        if values.len() == format.dim() { rotation::to_matrix(format, values) } else { None };
+    matrix.map(|matrix| rotation::to_6d(&matrix)).ok_or_else(|| StateEncodeError::Rotation {
+        group: spec.name.clone(),
+        values: values.to_vec(),
+    })
+}
+
+fn check_statistics(
+    spec: &StateGroupSpec,
+    statistics: &[f64],
+    expected: usize,
+) -> Result<(), StateEncodeError> {
+    if statistics.len() == expected {
         return Ok(());
     }
     let group = spec.name.clone();
-    Err(StateEncodeError::Statistics { group, expected: spec.dim, found: statistics.len() })
+    Err(StateEncodeError::Statistics { group, expected, found: statistics.len() })
 }
 
 fn standardize(value: f32, mean: f64, std: f64) -> f32 {
@@ -122,172 +177,4 @@ fn scale_to_range(value: f32, min: f64, max: f64) -> f32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn embodiment(groups: Vec<(&str, usize, StateEncoding)>) -> Embodiment {
-        Embodiment {
-            tag: "test".into(),
-            slot: 0,
-            cameras: vec![],
-            frame_deltas: vec![0],
-            state: groups
-                .into_iter()
-                .map(|(name, dim, encoding)| StateGroupSpec { name: name.into(), dim, encoding })
-                .collect(),
-            action: vec![],
-            horizon: 1,
-            language_key: String::new(),
-        }
-    }
-
-    fn state(groups: &[(&str, &[f64])]) -> BTreeMap<String, Vec<f64>> {
-        groups.iter().map(|(name, values)| (name.to_string(), values.to_vec())).collect()
-    }
-
-    fn min_max(min: &[f64], max: &[f64], clip: bool) -> StateEncoding {
-        StateEncoding::MinMax { min: min.into(), max: max.into(), clip }
-    }
-
-    #[test]
-    fn case_74_sines_come_before_cosines() {
-        let embodiment = embodiment(vec![("arm", 2, StateEncoding::SinCos)]);
-        let encoded = encode_state(&embodiment, &state(&[("arm", &[0.5, -1.25])]), 6).unwrap();
-        assert_eq!(encoded, [0.479_425_55, -0.948_984_6, 0.877_582_55, 0.315_322_37, 0.0, 0.0]);
-    }
-
-    #[test]
-    fn min_max_clips_and_zeroes_dimensions_without_range() {
-        let bounds = min_max(&[0.0, -2.0, 100.0], &[4.0, 2.0, 100.000_5], true);
-        let embodiment = embodiment(vec![("g", 3, bounds)]);
-        let encoded = encode_state(&embodiment, &state(&[("g", &[1.0, 9.0, 7.0])]), 3).unwrap();
-        assert_eq!(encoded, [-0.5, 1.0, 0.0]);
-    }
-
-    #[test]
-    fn min_max_without_clip_goes_past_one() {
-        let embodiment = embodiment(vec![("g", 1, min_max(&[0.0], &[1.0], false))]);
-        assert_eq!(encode_state(&embodiment, &state(&[("g", &[2.0])]), 1).unwrap(), [3.0]);
-    }
-
-    #[test]
-    fn case_19_mean_std_passes_a_dimension_without_spread_through() {
-        let encoding = StateEncoding::MeanStd { mean: vec![1.0, 5.0], std: vec![0.5, 0.0] };
-        let embodiment = embodiment(vec![("g", 2, encoding)]);
-        assert_eq!(
-            encode_state(&embodiment, &state(&[("g", &[3.0, 0.25])]), 2).unwrap(),
-            [4.0, 0.25]
-        );
-    }
-
-    #[test]
-    fn values_are_rounded_to_f32_before_the_statistics() {
-        // 0.1f32 lies 1.49e-9 above 0.1, which these bounds make visible.
-        let embodiment = embodiment(vec![("g", 1, min_max(&[0.1], &[0.1 + 1e-7], false))]);
-        let narrow = encode_state(&embodiment, &state(&[("g", &[0.1])]), 1).unwrap()[0];
-        assert_eq!(narrow, 0.0, "no range by the 1e-8 rule");
-        let encoding = StateEncoding::MeanStd { mean: vec![0.1], std: vec![1e-9] };
-        let embodiment = self::embodiment(vec![("g", 1, encoding)]);
-        let encoded = encode_state(&embodiment, &state(&[("g", &[0.1])]), 1).unwrap()[0];
-        assert!((encoded - 1.490_116_1).abs() < 1e-5, "{encoded}");
-    }
-
-    #[test]
-    fn case_03_a_missing_group_is_named_and_nothing_shifts() {
-        let embodiment =
-            embodiment(vec![("arm", 1, StateEncoding::SinCos), ("hand", 1, StateEncoding::SinCos)]);
-        let error = encode_state(&embodiment, &state(&[("arm", &[0.0])]), 8).unwrap_err();
-        assert!(
-            matches!(&error, StateEncodeError::State(StateError::Missing { group, .. }) if group == "hand")
-        );
-        assert!(error.to_string().contains("'hand'"), "{error}");
-    }
-
-    #[test]
-    fn case_04_an_unknown_group_is_named_with_the_expected_ones() {
-        let embodiment = embodiment(vec![("left_arm", 1, StateEncoding::SinCos)]);
-        let error = encode_state(&embodiment, &state(&[("robot1/left_arm", &[0.0])]), 8)
-            .unwrap_err()
-            .to_string();
-        assert!(error.contains("robot1/left_arm") && error.contains("\"left_arm\""), "{error}");
-    }
-
-    #[test]
-    fn wrong_width_and_non_finite_values_are_refused() {
-        let embodiment = embodiment(vec![("arm", 2, StateEncoding::SinCos)]);
-        let refuse =
-            |values: &[f64]| encode_state(&embodiment, &state(&[("arm", values)]), 8).unwrap_err();
-        assert!(matches!(
-            refuse(&[1.0]),
-            StateEncodeError::State(StateError::Width { expected: 2, found: 1, .. })
-        ));
-        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e39] {
-            let error = refuse(&[0.0, bad]);
-            assert!(
-                matches!(error, StateEncodeError::State(StateError::NotFinite { index: 1, .. })),
-                "{error}"
-            );
-        }
-    }
-
-    #[test]
-    fn statistics_and_widths_that_do_not_fit_are_refused() {
-        let short = embodiment(vec![("g", 2, min_max(&[0.0], &[1.0, 1.0], true))]);
-        let values = state(&[("g", &[0.0, 0.0])]);
-        assert!(matches!(
-            encode_state(&short, &values, 8),
-            Err(StateEncodeError::Statistics { found: 1, .. })
-        ));
-        let wide = embodiment(vec![("g", 2, StateEncoding::SinCos)]);
-        assert!(matches!(
-            encode_state(&wide, &values, 3),
-            Err(StateEncodeError::TooWide { needed: 4, width: 3, .. })
-        ));
-    }
-
-    #[test]
-    fn an_encoding_that_overflows_is_refused() {
-        let encoding = StateEncoding::MeanStd { mean: vec![0.0], std: vec![1e-10] };
-        let embodiment = embodiment(vec![("g", 1, encoding)]);
-        let error = encode_state(&embodiment, &state(&[("g", &[1e35])]), 1).unwrap_err();
-        assert!(matches!(error, StateEncodeError::Overflow { index: 0, .. }), "{error}");
-    }
-
-    proptest! {
-        #[test]
-        fn arbitrary_values_never_panic(
-            values in prop::collection::vec(any::<f64>(), 0..5),
-            bounds in prop::collection::vec(any::<f64>(), 0..5),
-            width in 0usize..12,
-        ) {
-            for encoding in [
-                StateEncoding::SinCos,
-                min_max(&bounds, &bounds, true),
-                StateEncoding::MeanStd { mean: bounds.clone(), std: bounds.clone() },
-            ] {
-                let embodiment = embodiment(vec![("g", 3, encoding)]);
-                if let Ok(encoded) = encode_state(&embodiment, &state(&[("g", &values)]), width) {
-                    prop_assert_eq!(encoded.len(), width);
-                    prop_assert!(encoded.iter().all(|value| value.is_finite()));
-                }
-            }
-        }
-
-        #[test]
-        fn the_order_of_insertion_changes_nothing(values in prop::collection::vec(-3.0f64..3.0, 3)) {
-            let embodiment = embodiment(vec![
-                ("b", 1, StateEncoding::SinCos),
-                ("a", 1, min_max(&[-1.0], &[1.0], true)),
-                ("c", 1, StateEncoding::SinCos),
-            ]);
-            let groups = [("a", &values[0..1]), ("b", &values[1..2]), ("c", &values[2..3])];
-            let forward = encode_state(&embodiment, &state(&groups), 8).unwrap();
-            let mut reversed = groups;
-            reversed.reverse();
-            prop_assert_eq!(&forward, &encode_state(&embodiment, &state(&reversed), 8).unwrap());
-            prop_assert_eq!(forward[0], f64::from(values[1] as f32).sin() as f32);
-        }
-    }
-}
+mod tests;

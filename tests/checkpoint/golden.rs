@@ -50,14 +50,14 @@ fn tiny_snapshot_is_read_whole() {
     let Some(reference) = golden("n16/tiny/snapshot") else { return };
     let snapshot = Snapshot::open(&reference).unwrap();
     assert_eq!(snapshot.version(), Version::N16);
-    let Network::N16(config) = snapshot.network() else { panic!("another version") };
+    let Network::N16(config, processor) = snapshot.network() else { panic!("not N1.6") };
     assert_eq!((config.vision.width, config.vision.heads, config.vision.layers), (72, 2, 2));
     assert_eq!((config.vision.mlp_width, config.vision.image_side), (176, 252));
     assert_eq!((config.llm.width, config.llm.layers, config.llm.vocabulary), (32, 2, 151_680));
     assert_eq!((config.llm.heads, config.llm.kv_heads, config.llm.head_dim), (4, 2, 32));
     assert_eq!((config.head.dit_width(), config.head.dit_layers, config.head.slots), (96, 4, 3));
     assert_eq!((config.head.action_rows, config.head.position_rows), (50, 64));
-    assert_eq!(snapshot.processor().image.crop_side(), 243);
+    assert_eq!(processor.image.crop_side(), 243);
 
     let gr1 = snapshot.embodiment("gr1").unwrap();
     assert_eq!((gr1.slot, gr1.horizon, gr1.action_dim()), (2, 16, 29));

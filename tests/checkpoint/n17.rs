@@ -174,7 +174,7 @@ fn whether_frames_are_letterboxed_is_read() {
                 None => kwargs.remove("letter_box_transform"),
             };
         });
-        snapshot.map(|snapshot| snapshot.processor().image.letterbox)
+        snapshot.map(|snapshot| snapshot.processor().unwrap().image.letterbox)
     };
     assert_eq!(letterbox(Some(json!(true))).unwrap(), Some(true));
     assert_eq!(letterbox(Some(json!(false))).unwrap(), Some(false));
@@ -288,7 +288,7 @@ fn a_chunk_longer_than_the_model_gives_is_refused() {
 
 #[test]
 fn the_network_is_read_back_as_it_was_written() {
-    let Network::N17(config) = Tiny::n17().open().unwrap().network().clone() else {
+    let Network::N17(config, _) = Tiny::n17().open().unwrap().network().clone() else {
         panic!("another version")
     };
     assert_eq!(config.vision.deepstack_blocks, [0, 1, 2]);

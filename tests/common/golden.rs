@@ -67,6 +67,16 @@ impl Case {
             }
         }
         let bytes = read(".safetensors").unwrap();
+        Self::new(name, dir, bytes, json, kept_rows)
+    }
+
+    fn new(
+        name: &str,
+        dir: &Path,
+        bytes: Vec<u8>,
+        json: Value,
+        kept_rows: HashMap<String, KeptRows>,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             dir: dir.to_owned(),
@@ -85,6 +95,19 @@ impl Case {
         physical_tolerance: f32,
     ) -> Self {
         Self { program_tap: Box::new(program_tap), physical_tolerance, ..self }
+    }
+
+    /// A case of a version whose goldens have other names and files, translated to those that [`Case::open`] reads.
+    pub fn from_parts(
+        name: &str,
+        dir: &Path,
+        bytes: Vec<u8>,
+        json: Value,
+        thinned: HashMap<String, usize>,
+    ) -> Self {
+        let kept_rows =
+            thinned.into_iter().map(|(name, step)| (name, KeptRows { step, ..ALL_ROWS }));
+        Self::new(name, dir, bytes, json, kept_rows.collect())
     }
 
     pub fn tensors(&self) -> SafeTensors<'_> {

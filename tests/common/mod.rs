@@ -3,6 +3,7 @@
 
 pub mod drawn;
 pub mod golden;
+pub mod n15;
 pub mod n16;
 pub mod n17;
 pub mod tokenizer;

@@ -1,12 +1,15 @@
-//! The frame chains against NVIDIA's outputs, against OpenCV and Pillow, and against a plain transcription
-//! of the spec. Everything is compared bit for bit.
+//! The N1.6 frame chain against NVIDIA's outputs, against OpenCV and Pillow, and against a plain transcription
+//! of the spec; the chains of N1.5 and N1.7 in files of their own. Everything is compared bit for bit.
 
 mod counting;
 #[path = "../common/drawn.rs"]
 mod drawn;
 mod golden;
+mod n15;
 mod n17;
 mod oracle;
+#[path = "../common/pattern.rs"]
+mod pattern;
 
 use gr00t_blackhole::contract::Frame;
 use gr00t_blackhole::encode::image::View;

@@ -1,31 +1,26 @@
 //! Products with the matrices of the checkpoint.
 //!
-//! The columns of the result are cut into blocks for the threads; a block takes all rows, so that its weights come
-//! from memory once. Which thread computes a block changes nothing in it (see [`super::tile`]).
+//! The columns of the result are cut into tiles for the threads; a tile takes all rows, so that its weights come from
+//! memory once. Which thread computes a tile changes nothing in it (see [`super::tile`]).
 
 use std::cell::Cell;
 use std::ops::Range;
 
-use half::bf16;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::mat::{Bias, Mat, MatMut, WeightBlock};
 use super::math;
+use super::panel::{aligned, pack};
 use super::parallel::for_column_blocks;
-use super::tile::{PackedRows, TILE_COLUMNS, aligned, band_height, pack_column, tile};
+use super::tile::{STRIDE, TILE_VECTORS, band_height, tile, tile_columns};
 use crate::program::{Activation, Orientation};
 
-/// Most columns of a block: few enough that the weights of a chunk stay in the second-level cache.
-const MAX_BLOCK_COLUMNS: usize = 72;
-
-/// Blocks per thread that even out the load.
-const BLOCKS_PER_THREAD: usize = 4;
+/// Most elements of `k` worked on at a time: the weights of a tile then stay in the second-level cache.
+const MAX_CHUNK: usize = 2048;
 
 thread_local! {
     /// Kept between calls, so that a running network does not allocate.
-    static PACKED_ROWS: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
     static PANEL: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
-    static TRANSPOSED: Cell<Vec<bf16>> = const { Cell::new(Vec::new()) };
 }
 
 /// `out = activation(x W^T + bias)`, or `x W` for a weight stored `[in, out]`.
@@ -58,24 +53,15 @@ impl WithSimd for Product<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { x, weight, bias, activation, out } = self;
-        let mut scratch = PACKED_ROWS.take();
-        let x = PackedRows::pack(simd, x, &mut scratch);
-        let width = block_columns(out.cols());
-        for_column_blocks(out, width, &|first, out| {
-            simd.vectorize(ColumnBlock { x: &x, weight, bias, activation, first, out });
+        for_column_blocks(out, tile_columns::<S>(), &|first, out| {
+            simd.vectorize(ColumnTile { x, weight, bias, activation, first, out });
         });
-        PACKED_ROWS.set(scratch);
     }
 }
 
-fn block_columns(columns: usize) -> usize {
-    let even = columns.div_ceil(BLOCKS_PER_THREAD * rayon::current_num_threads());
-    even.next_multiple_of(TILE_COLUMNS).clamp(TILE_COLUMNS, MAX_BLOCK_COLUMNS)
-}
-
-/// Some columns of a product.
-struct ColumnBlock<'a> {
-    x: &'a PackedRows<'a>,
+/// The columns of a product that make up one tile, or less.
+struct ColumnTile<'a> {
+    x: Mat<'a>,
     weight: WeightBlock<'a>,
     bias: Bias<'a>,
     activation: Activation,
@@ -84,29 +70,35 @@ struct ColumnBlock<'a> {
     out: MatMut<'a>,
 }
 
-impl WithSimd for ColumnBlock<'_> {
+impl WithSimd for ColumnTile<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let (mut transposed, mut panel) = (TRANSPOSED.take(), PANEL.take());
-        let columns = self.columns(&mut transposed);
+        let mut scratch = PANEL.take();
         for row in 0..self.out.rows() {
             self.out.row_mut(row).fill(0.0);
         }
-        for (first, len) in self.x.depth().chunks() {
-            let chunk =
-                Chunk { first, len, columns, panel: columns.pack(simd, first, len, &mut panel) };
+        let (k, width) = (self.x.cols(), tile_columns::<S>());
+        let columns = self.first..self.first + self.out.cols();
+        let chunk_len = k.div_ceil(k.div_ceil(MAX_CHUNK).max(1)).next_multiple_of(STRIDE);
+        for first in (0..k).step_by(chunk_len) {
+            let inputs = first..k.min(first + chunk_len);
+            let panel = aligned(&mut scratch, inputs.len() * width);
+            pack(self.weight, columns.clone(), inputs.clone(), width, panel);
+            let chunk = Chunk { inputs, panel };
             let mut row = 0;
             while row < self.x.rows() {
                 let height = band_height::<S>(self.x.rows() - row);
                 match height {
-                    1 => self.add_band::<S, 1>(simd, chunk, row),
-                    2 => self.add_band::<S, 2>(simd, chunk, row),
-                    3 => self.add_band::<S, 3>(simd, chunk, row),
-                    4 => self.add_band::<S, 4>(simd, chunk, row),
-                    5 => self.add_band::<S, 5>(simd, chunk, row),
-                    _ => self.add_band::<S, 6>(simd, chunk, row),
+                    1 => self.add_band::<S, 1>(simd, &chunk, row),
+                    2 => self.add_band::<S, 2>(simd, &chunk, row),
+                    3 => self.add_band::<S, 3>(simd, &chunk, row),
+                    4 => self.add_band::<S, 4>(simd, &chunk, row),
+                    5 => self.add_band::<S, 5>(simd, &chunk, row),
+                    6 => self.add_band::<S, 6>(simd, &chunk, row),
+                    7 => self.add_band::<S, 7>(simd, &chunk, row),
+                    _ => self.add_band::<S, 8>(simd, &chunk, row),
                 }
                 row += height;
             }
@@ -116,79 +108,35 @@ impl WithSimd for ColumnBlock<'_> {
             self.bias.add_to(self.first, out);
             math::activate_all(self.activation, out);
         }
-        TRANSPOSED.set(transposed);
-        PANEL.set(panel);
+        PANEL.set(scratch);
     }
 }
 
-/// The weights of a column block, `[columns, inputs]`, and all that follow them in memory.
-#[derive(Clone, Copy)]
-struct Columns<'a> {
-    values: &'a [bf16],
-    count: usize,
-    inputs: usize,
-}
-
-/// A column block along a chunk of `k`.
-#[derive(Clone, Copy)]
+/// A tile along a part of `k`.
 struct Chunk<'a> {
-    first: usize,
-    len: usize,
-    columns: Columns<'a>,
-    /// The weights of the chunk, tile after tile.
+    inputs: Range<usize>,
+    /// Its weights, `[inputs, width of a tile]`.
     panel: &'a [f32],
 }
 
-impl Columns<'_> {
-    /// Packs the elements `first .. first + len` of every column; missing columns of the last tile are zero.
-    #[inline(always)]
-    fn pack<'s, S: Simd>(
-        &self,
-        simd: S,
-        first: usize,
-        len: usize,
-        scratch: &'s mut Vec<f32>,
-    ) -> &'s [f32] {
-        let panel = aligned(scratch, self.count.next_multiple_of(TILE_COLUMNS) * len);
-        for (index, tile) in panel.chunks_exact_mut(TILE_COLUMNS * len).enumerate() {
-            let columns = index * TILE_COLUMNS..self.count.min((index + 1) * TILE_COLUMNS);
-            if columns.len() < TILE_COLUMNS {
-                tile.fill(0.0);
-            }
-            for (place, column) in columns.enumerate() {
-                let column = &self.values[column * self.inputs..][..self.inputs];
-                pack_column(simd, &column[first..self.inputs.min(first + len)], place, tile);
-            }
-        }
-        panel
-    }
+/// Weights that will be needed after those at hand.
+struct Ahead<'a> {
+    weight: WeightBlock<'a>,
+    columns: Range<usize>,
+    first_input: usize,
 }
 
-impl<'a> Chunk<'a> {
-    /// The vectors of the tile that begins at `column`.
+impl Ahead<'_> {
+    /// Calls up the part that is worked on after as many strides; one stride is a cache line of a column.
     #[inline(always)]
-    fn tile<S: Simd>(&self, column: usize) -> &'a [[S::f32s; TILE_COLUMNS]] {
-        let tile = &self.panel[column * self.len..][..TILE_COLUMNS * self.len];
-        S::as_simd_f32s(tile).0.as_chunks().0
-    }
-
-    /// Calls up some cache lines of a column's weights that are worked on after this chunk: those of the next chunk,
-    /// or of the next column block.
-    #[inline(always)]
-    fn prefetch(&self, column: usize, lines: Range<usize>) {
-        let Columns { values, count, inputs } = self.columns;
-        let end = self.first + self.len;
-        let next = if end < inputs { end } else { count * inputs };
-        for line in lines {
-            if let Some(value) = values.get(next + column * inputs + line * CACHE_LINE) {
+    fn prefetch(&self, stride: usize) {
+        for column in self.columns.clone() {
+            if let Some(value) = self.weight.row(column).get(self.first_input + stride * STRIDE) {
                 prefetch(value);
             }
         }
     }
 }
-
-/// Weights in a cache line.
-const CACHE_LINE: usize = 32;
 
 /// Calls up the cache line of a value.
 #[inline(always)]
@@ -203,87 +151,61 @@ fn prefetch<T>(value: &T) {
     let _ = value;
 }
 
-/// Inputs and columns that are transposed at a time: whole cache lines of the result, and no more of them than the
-/// cache holds at any distance.
-const TRANSPOSED_INPUTS: usize = CACHE_LINE;
-const TRANSPOSED_COLUMNS: usize = 8;
-
-/// Writes some columns of a weight stored `[in, out]` as rows.
-fn transpose(weight: WeightBlock<'_>, columns: Range<usize>, rows: &mut [bf16]) {
-    let inputs = weight.inputs();
-    for first_input in (0..inputs).step_by(TRANSPOSED_INPUTS) {
-        let last_input = inputs.min(first_input + TRANSPOSED_INPUTS);
-        // The rows lie too far apart for the processor to see them coming.
-        for input in last_input..inputs.min(last_input + TRANSPOSED_INPUTS) {
-            for value in weight.row(input)[columns.clone()].iter().step_by(CACHE_LINE) {
-                prefetch(value);
-            }
-        }
-        for first in columns.clone().step_by(TRANSPOSED_COLUMNS) {
-            let last = columns.end.min(first + TRANSPOSED_COLUMNS);
-            let target = &mut rows[(first - columns.start) * inputs..];
-            for input in first_input..last_input {
-                for (column, value) in weight.row(input)[first..last].iter().enumerate() {
-                    target[column * inputs + input] = *value;
-                }
-            }
-        }
-    }
-}
-
-impl ColumnBlock<'_> {
-    /// The weights as they lie in the checkpoint, or transposed in `scratch`.
-    fn columns<'s>(&self, scratch: &'s mut Vec<bf16>) -> Columns<'s>
-    where
-        Self: 's,
-    {
-        let (inputs, count) = (self.weight.inputs(), self.out.cols());
-        let values = match self.weight.orientation() {
-            Orientation::OutIn => self.weight.rows_from(self.first),
-            Orientation::InOut => {
-                scratch.resize(count * inputs, bf16::ZERO);
-                transpose(self.weight, self.first..self.first + count, scratch);
-                &scratch[..]
-            }
+impl<'a> ColumnTile<'a> {
+    /// What comes after `chunk`: these columns further along `k`, or the columns beside them from the start. Every row
+    /// of the product calls up its share, so that all of it is there when the last row is done.
+    fn ahead(&self, chunk: &Chunk<'_>, rows: Range<usize>) -> Ahead<'a> {
+        let width = self.out.cols();
+        let (first_column, first_input) = match chunk.inputs.end {
+            end if end < self.x.cols() => (self.first, end),
+            _ => (self.first + width, 0),
         };
-        Columns { values, count, inputs }
+        let share = |row: usize| first_column + row * width / self.x.rows();
+        let columns = match self.weight.orientation() {
+            Orientation::OutIn => share(rows.start)..share(rows.end).min(self.weight.outputs()),
+            // The columns beside these lie in the same cache lines.
+            Orientation::InOut => 0..0,
+        };
+        Ahead { weight: self.weight, columns, first_input }
     }
 
-    /// Adds the products along one chunk to `H` rows, tile by tile.
+    /// Adds the products along one chunk to `H` rows.
     #[inline(always)]
-    fn add_band<S: Simd, const H: usize>(&mut self, simd: S, chunk: Chunk<'_>, row: usize) {
-        let x = self.x.band::<S, H>(row, chunk.first, chunk.len);
-        // Each band calls up its share, so that all that comes next is there by the time the last row is done.
-        let lines = chunk.len.div_ceil(CACHE_LINE);
-        let share = row * lines / self.x.rows()..(row + H) * lines / self.x.rows();
-        for column in (0..self.out.cols()).step_by(TILE_COLUMNS) {
-            for next in column..column + TILE_COLUMNS {
-                chunk.prefetch(next, share.clone());
-            }
-            let sums = tile::<S, H>(simd, x, chunk.tile::<S>(column));
-            for (i, sums) in sums.iter().enumerate() {
-                let out = &mut self.out.row_mut(row + i)[column..];
-                // Apart, so that a whole tile is added as one vector.
-                match out.first_chunk_mut::<TILE_COLUMNS>() {
-                    Some(out) => add(out, sums),
-                    None => add(out, sums),
+    fn add_band<S: Simd, const H: usize>(&mut self, simd: S, chunk: &Chunk<'_>, row: usize) {
+        let mut x = [const { &[] as &[f32] }; H];
+        for (i, x) in x.iter_mut().enumerate() {
+            *x = &self.x.row(row + i)[chunk.inputs.clone()];
+        }
+        let panel = S::as_simd_f32s(chunk.panel).0.as_chunks::<TILE_VECTORS>().0;
+        let ahead = self.ahead(chunk, row..row + H);
+        let sums = tile::<S, H>(
+            simd,
+            x,
+            panel,
+            #[inline(always)]
+            |stride| ahead.prefetch(stride),
+        );
+        for (i, sums) in sums.iter().enumerate() {
+            let out = self.out.row_mut(row + i);
+            let (vectors, rest) = S::as_mut_simd_f32s(out);
+            if rest.is_empty() && vectors.len() == TILE_VECTORS {
+                for (out, sum) in vectors.iter_mut().zip(sums) {
+                    *out = simd.add_f32s(*out, *sum);
+                }
+            } else {
+                let sums: &[f32] = pulp::bytemuck::cast_slice(sums);
+                for (out, sum) in out.iter_mut().zip(sums) {
+                    *out += sum;
                 }
             }
         }
     }
 }
-
-/// Adds as many sums as there are elements.
-#[inline(always)]
-fn add(out: &mut [f32], sums: &[f32]) {
-    for (out, sum) in out.iter_mut().zip(sums) {
-        *out += sum;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::{assert_close, on_threads, random, random_bf16};
+    use half::bf16;
+
     use super::*;
 
     /// A product to compute: `x` has `gap` columns between its rows that belong to nobody, and so has the result.

@@ -12,7 +12,7 @@ const HEAD: &str = "action_head";
 pub fn tensors(config: &Config) -> Vec<TensorSpec> {
     let Config { vision, llm, head } = config;
     let mut table = Table::default();
-    table.siglip(VISION, vision);
+    table.siglip(VISION, vision, &[3 * vision.patch * vision.patch]);
     table.qwen3(&format!("{LLM}.model"), llm);
     table.add_unused(format!("{LLM}.lm_head.weight"), &[llm.vocabulary, llm.width]);
 

@@ -4,6 +4,7 @@
 //! tokenizer are our own. They know nothing about robots.
 
 mod generator;
+mod n15;
 mod n16;
 mod n17;
 mod robots;
@@ -75,8 +76,6 @@ struct Recipe {
 /// Why no synthetic checkpoint was written.
 #[derive(Debug, thiserror::Error)]
 pub enum SynthError {
-    #[error("synthetic checkpoints of {version} cannot be made; n16 and n17 can")]
-    Version { version: Version },
     #[error("{} exists and is not an empty directory; name another one or remove it", path.display())]
     Occupied { path: PathBuf },
     #[error(
@@ -94,7 +93,7 @@ pub enum SynthError {
 /// Everything is written beside `out` and renamed at the end, so that `out` is complete whenever it is there.
 ///
 /// # Errors
-/// A version without generator, an occupied target, too little space, or whatever the file system reports.
+/// An occupied target, too little space, or whatever the file system reports.
 pub fn write(
     version: Version,
     size: Size,
@@ -102,9 +101,9 @@ pub fn write(
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<(), SynthError> {
     let recipe = match version {
+        Version::N15 => n15::recipe(size),
         Version::N16 => n16::recipe(size),
         Version::N17 => n17::recipe(size),
-        Version::N15 => return Err(SynthError::Version { version }),
     };
     refuse_occupied(out)?;
     let partial = partial_name(out);

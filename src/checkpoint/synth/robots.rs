@@ -8,7 +8,7 @@ pub mod n17;
 
 /// What a group's values are, which decides their ranges.
 #[derive(Clone, Copy)]
-enum Quantity {
+pub enum Quantity {
     /// Joint angles in radians.
     Angle,
     /// Positions in metres.
@@ -274,7 +274,7 @@ impl Quantity {
 
 /// Range of one dimension.
 #[derive(Clone, Copy)]
-struct Range {
+pub struct Range {
     low: f64,
     high: f64,
 }
@@ -300,7 +300,7 @@ impl Range {
 }
 
 /// Ranges of a group's dimensions; the same for the same path.
-fn ranges(path: &str, quantity: Quantity, dim: usize) -> Vec<Range> {
+pub fn ranges(path: &str, quantity: Quantity, dim: usize) -> Vec<Range> {
     let hash = fnv1a64(path.as_bytes());
     let mut drawn = 0;
     let mut draw = |low: f64, high: f64| {
@@ -326,7 +326,7 @@ fn ranges(path: &str, quantity: Quantity, dim: usize) -> Vec<Range> {
 }
 
 /// Statistics that are the same at every step, each `[dim]`.
-fn constant_statistics(ranges: &[Range]) -> Value {
+pub fn constant_statistics(ranges: &[Range]) -> Value {
     let column = |statistic: Statistic| ranges.iter().map(statistic).collect::<Vec<_>>();
     STATISTICS.iter().map(|(name, statistic)| (*name, json!(column(*statistic)))).collect()
 }

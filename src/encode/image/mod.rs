@@ -1,7 +1,7 @@
 //! From a camera frame to normalised pixels, one chain per model version, over shared resamplers.
 //!
-//! The references resize with OpenCV and Pillow; the resamplers here give the same bytes. Pictures are 8-bit
-//! RGB, channels interleaved, all the way to the last step, which splits them into planes of f32.
+//! The references resize with torch, OpenCV and Pillow; the resamplers here give the same bits. Channels are
+//! interleaved all the way to the last step, which splits 8-bit RGB pictures into planes of f32.
 //!
 //! Every resampler is built once for a pair of sizes and then run on any number of pictures without
 //! allocating.
@@ -20,10 +20,12 @@ macro_rules! with_known_count {
     };
 }
 
+mod antialias;
 mod area;
 mod geometry;
 mod lanes;
 mod letterbox;
+pub mod n15;
 pub mod n16;
 pub mod n17;
 mod normalize;

@@ -1,8 +1,12 @@
 //! From an instruction to the token ids that a model reads, per version.
 
+mod eagle;
 mod formalize;
+pub mod n15;
 pub mod n16;
 pub mod n17;
+mod python;
+mod unicode13;
 
 use super::tokenizer::{Tokenizer, TokenizerError};
 
@@ -108,19 +112,45 @@ pub fn check_instruction(instruction: &str) -> Result<(), PromptError> {
 /// The instruction as it goes into the prompt, formalised where the checkpoint asks for it.
 ///
 /// # Errors
-/// It is empty, too long, without a single word, or contains a token of `tokenizer` that is no text.
-fn formal_instruction(
-    tokenizer: &Tokenizer,
-    instruction: &str,
-    formalize: bool,
-) -> Result<String, PromptError> {
+/// It is empty, too long, or without a single word.
+fn formal_instruction(instruction: &str, formalize: bool) -> Result<String, PromptError> {
     check_instruction(instruction)?;
     let formal = if formalize { formalize_language(instruction) } else { instruction.to_string() };
     if is_blank(&formal) {
         return Err(PromptError::NothingLeft { instruction: instruction.to_string() });
     }
-    match tokenizer.added_token_in(&formal) {
-        Some(token) => Err(PromptError::ControlToken { token: token.to_string() }),
-        None => Ok(formal),
+    Ok(formal)
+}
+
+/// Checks that a tokenizer has the control tokens under the ids with which the model was trained, and no more ids than
+/// the model's `vocabulary`.
+fn check_tokenizer(
+    tokenizer: &Tokenizer,
+    control_tokens: &[(&str, u32)],
+    vocabulary: usize,
+) -> Result<(), PromptError> {
+    for (token, id) in control_tokens {
+        tokenizer.expect_id(token, *id)?;
     }
+    if tokenizer.id_count() > vocabulary {
+        return Err(PromptError::Vocabulary { tokenizer: tokenizer.id_count(), model: vocabulary });
+    }
+    Ok(())
+}
+
+/// Refuses an instruction with a token of `tokenizer` that is no text, and a number of pictures that makes no prompt.
+fn check_parts(
+    tokenizer: &Tokenizer,
+    instruction: &str,
+    images: usize,
+    tokens_per_image: usize,
+) -> Result<(), PromptError> {
+    if let Some(token) = tokenizer.added_token_in(instruction) {
+        return Err(PromptError::ControlToken { token: token.to_string() });
+    }
+    let most = MAX_PROMPT_TOKENS / tokens_per_image.max(1);
+    if images == 0 || images > most {
+        return Err(PromptError::Images { images, most });
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! The prompt of N1.7 (spec, section 5).
 
-use super::{MAX_PROMPT_TOKENS, Prompt, PromptError, formal_instruction};
+use super::{Prompt, PromptError, check_parts, check_tokenizer, formal_instruction};
 use crate::encode::tokenizer::Tokenizer;
 
 /// Stands for one token of a picture.
@@ -43,15 +43,7 @@ impl PromptEncoder {
         vocabulary: usize,
         formalize: bool,
     ) -> Result<Self, PromptError> {
-        for (token, id) in CONTROL_TOKENS {
-            tokenizer.expect_id(token, id)?;
-        }
-        if tokenizer.id_count() > vocabulary {
-            return Err(PromptError::Vocabulary {
-                tokenizer: tokenizer.id_count(),
-                model: vocabulary,
-            });
-        }
+        check_tokenizer(&tokenizer, &CONTROL_TOKENS, vocabulary)?;
         let prefix_tokens = tokenizer.encode(PREFIX)?.len();
         Ok(Self { tokenizer, formalize, prefix_tokens })
     }
@@ -74,11 +66,8 @@ impl PromptEncoder {
         images: usize,
         tokens_per_image: usize,
     ) -> Result<Prompt, PromptError> {
-        let formal = formal_instruction(&self.tokenizer, instruction, self.formalize)?;
-        let most = MAX_PROMPT_TOKENS / tokens_per_image.max(1);
-        if images == 0 || images > most {
-            return Err(PromptError::Images { images, most });
-        }
+        let formal = formal_instruction(instruction, self.formalize)?;
+        check_parts(&self.tokenizer, &formal, images, tokens_per_image)?;
         let picture = [VISION_START, IMAGE_TOKEN, VISION_END].concat();
         let text = [PREFIX, &picture.repeat(images), &formal, MESSAGE_END, "\n"].concat();
         // Every picture is one token of the text, which is then repeated.

@@ -1,0 +1,12 @@
+//! N1.5 end to end against NVIDIA's own outputs.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod data_configs;
+mod encode;
+mod network;
+#[path = "../common/pattern.rs"]
+mod pattern;
+mod policy;
+mod snapshot;
+mod support;
