@@ -2,11 +2,13 @@
 
 pub mod compressed;
 pub mod image;
-pub mod joints;
 pub mod messages;
 mod nearest;
 pub mod params;
+pub mod rigid;
 pub mod settings;
+pub mod state;
+pub mod tf;
 pub mod trajectory;
 
 #[cfg(feature = "ros")]

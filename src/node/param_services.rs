@@ -231,6 +231,7 @@ fn type_number(declared: &Declared) -> u8 {
         Kind::Double => ParameterType::PARAMETER_DOUBLE as u8,
         Kind::Text => ParameterType::PARAMETER_STRING as u8,
         Kind::Texts => ParameterType::PARAMETER_STRING_ARRAY as u8,
+        Kind::Doubles => ParameterType::PARAMETER_DOUBLE_ARRAY as u8,
     }
 }
 
@@ -257,6 +258,14 @@ fn value_message(value: &Value) -> ValueMessage {
             message.string_array_value = values.clone();
             ParameterType::PARAMETER_STRING_ARRAY as u8
         }
+        Value::Integers(values) => {
+            message.integer_array_value = values.clone();
+            ParameterType::PARAMETER_INTEGER_ARRAY as u8
+        }
+        Value::Doubles(values) => {
+            message.double_array_value = values.clone();
+            ParameterType::PARAMETER_DOUBLE_ARRAY as u8
+        }
         Value::Other(_) => ParameterType::PARAMETER_NOT_SET as u8,
     };
     message.type_ = kind;
@@ -277,6 +286,12 @@ fn value_of(message: &ValueMessage) -> Value {
         }
         kind if kind == ParameterType::PARAMETER_STRING_ARRAY as u32 => {
             Value::Texts(message.string_array_value.clone())
+        }
+        kind if kind == ParameterType::PARAMETER_INTEGER_ARRAY as u32 => {
+            Value::Integers(message.integer_array_value.clone())
+        }
+        kind if kind == ParameterType::PARAMETER_DOUBLE_ARRAY as u32 => {
+            Value::Doubles(message.double_array_value.clone())
         }
         kind if kind == ParameterType::PARAMETER_NOT_SET as u32 => Value::Other("not set"),
         _ => Value::Other("an array of another type"),

@@ -147,6 +147,8 @@ fn value(value: &ParameterValue) -> Value {
         ParameterValue::Double(value) => Value::Double(*value),
         ParameterValue::String(value) => Value::Text(value.clone()),
         ParameterValue::StringArray(values) => Value::Texts(values.clone()),
+        ParameterValue::IntegerArray(values) => Value::Integers(values.clone()),
+        ParameterValue::DoubleArray(values) => Value::Doubles(values.clone()),
         other => Value::Other(other.type_name()),
     }
 }

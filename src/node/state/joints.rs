@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::nearest::nearest;
+use super::super::nearest::nearest;
 
 /// Names that an error lists at most.
 const SHOWN_NAMES: usize = 12;

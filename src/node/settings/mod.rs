@@ -1,7 +1,7 @@
 //! Raw parameters and the checkpoint's embodiment, made into what the node is wired to.
 
 use super::image::ColourOrder;
-use super::joints::{JointMap, JointMapError};
+use super::state::joints::{JointMap, JointMapError};
 use super::params::{Names, ParamError, ParamErrors, Params};
 use super::trajectory::ActionJoints;
 use crate::contract::{ActionReference, Embodiment, Version};
