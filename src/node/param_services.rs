@@ -133,12 +133,20 @@ impl ParamChanges {
         })
     }
 
-    /// Changes all of these or none, and publishes what has changed.
+    /// Changes all of these or none, and publishes what has changed. Another instruction is another goal.
     ///
     /// # Errors
     /// The first change that is not possible.
     pub fn set(&self, changes: Vec<(String, Value)>) -> Result<(), ParamError> {
-        let changed = locked(&self.shared.params).set(changes)?;
+        let changed = {
+            // Held throughout, so that nothing is predicted from the new instruction and the old goal's frames.
+            let mut sensors = locked(&self.shared.sensors);
+            let changed = locked(&self.shared.params).set(changes)?;
+            if changed.iter().any(|name| name == "instruction") {
+                sensors.history.begin_goal(self.shared.clock.now());
+            }
+            changed
+        };
         self.announce(changed);
         Ok(())
     }

@@ -88,6 +88,12 @@ impl JointMap {
         self.groups.iter().map(|(name, _)| name.as_str())
     }
 
+    /// The joints of a group, in the checkpoint's order.
+    pub fn joints(&self, group: &str) -> &[String] {
+        let found = self.groups.iter().find(|(name, _)| name == group);
+        found.map_or(&[], |(_, joints)| joints)
+    }
+
     /// The positions of each group's joints, in the group's order.
     ///
     /// The message may have its joints in any order and have others besides; those are not looked at. Velocities and

@@ -46,7 +46,9 @@ pub enum ReadError {
     Columns { group: String, error: ColumnError },
     #[error("group '{group}': {error}")]
     Pose { group: String, error: RigidError },
-    #[error("group '{group}': the pose is given in frame '{found}', not in '{base_frame}' as the parameter `base_frame` says")]
+    #[error(
+        "group '{group}': the pose is given in frame '{found}', not in '{base_frame}' as the parameter `base_frame` says"
+    )]
     Frame { group: String, found: String, base_frame: String },
     #[error("group '{group}': {error}")]
     Range { group: String, error: OutOfRange },

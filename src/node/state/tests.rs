@@ -63,7 +63,8 @@ fn poses_are_taken_in_their_own_frame_alone() {
     assert!(read.sample["eef"].iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-15));
     assert_eq!(read.stamp_ns, Some(2_000_000_000));
     assert!(pose_reader(None).read(&pose_stamped("camera", quarter)).is_ok());
-    let error = pose_reader(Some("base")).read(&pose_stamped("camera", quarter)).expect_err("frame");
+    let error =
+        pose_reader(Some("base")).read(&pose_stamped("camera", quarter)).expect_err("frame");
     assert!(error.to_string().contains("in frame 'camera', not in 'base'"), "{error}");
     let doubled = quarter.map(|value| 2.0 * value);
     let error = pose_reader(None).read(&pose_stamped("base", doubled)).expect_err("length 2");

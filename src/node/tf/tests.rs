@@ -73,13 +73,18 @@ fn what_cannot_be_answered_is_named() {
     };
     let text = lookup(&transforms, "base", "tipp", 50);
     assert_eq!(text, "frame 'tipp' is in no transform on /tf or /tf_static; did you mean 'tip'?");
-    assert!(lookup(&Transforms::default(), "base", "tip", 50).contains("'base' is in no transform"));
+    assert!(
+        lookup(&Transforms::default(), "base", "tip", 50).contains("'base' is in no transform")
+    );
     let text = lookup(&transforms, "base", "tip", -20);
     assert!(text.contains("'link' is known only from 0.020 s after"), "{text}");
 
     transforms.insert(at(900), "base", "link", pose(0.0, 0.0, 0.0, 0.0), false).expect("new");
     let text = lookup(&transforms, "base", "tip", 500);
-    assert!(text.contains("'link' has no pose for 0.800 s") && text.contains("limit 0.500"), "{text}");
+    assert!(
+        text.contains("'link' has no pose for 0.800 s") && text.contains("limit 0.500"),
+        "{text}"
+    );
 
     transforms.insert_static(0, "map", "wall", pose(0.0, 0.0, 0.0, 0.0)).expect("fixed");
     let text = lookup(&transforms, "wall", "tip", 50);
@@ -107,7 +112,9 @@ fn circles_end() {
 fn a_frame_that_changes_its_parent_is_never_mixed() {
     let mut transforms = arm();
     for tick in 0..=10 {
-        transforms.insert(at(10 * tick), "base", "hand", pose(1.0, 0.0, 0.0, 0.0), false).expect("new");
+        transforms
+            .insert(at(10 * tick), "base", "hand", pose(1.0, 0.0, 0.0, 0.0), false)
+            .expect("new");
     }
     let held = |tick: i64| if tick < 5 { "base" } else { "hand" };
     for tick in 0..=10 {

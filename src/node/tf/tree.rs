@@ -38,7 +38,9 @@ pub struct Found {
 pub enum LookupError {
     #[error("frame '{frame}' is in no transform on /tf or /tf_static{}", hint(.nearest))]
     UnknownFrame { frame: String, nearest: Option<String> },
-    #[error("frames '{base}' and '{tip}' are not connected: the first hangs on '{base_root}', the second on '{tip_root}'")]
+    #[error(
+        "frames '{base}' and '{tip}' are not connected: the first hangs on '{base_root}', the second on '{tip_root}'"
+    )]
     NotConnected { base: String, tip: String, base_root: String, tip_root: String },
     #[error("the transforms run in a circle through frame '{frame}'")]
     Loop { frame: String },
@@ -50,7 +52,9 @@ pub enum LookupError {
     TooNew { frame: String, by_ns: i64 },
     #[error("frame '{frame}' has no pose for {:.3} s around the moment that is asked for (limit {:.3} s)", seconds(*of_ns), seconds(*max_ns))]
     Hole { frame: String, of_ns: i64, max_ns: i64 },
-    #[error("frame '{frame}' has two parents, '{first}' and '{second}', around the moment that is asked for")]
+    #[error(
+        "frame '{frame}' has two parents, '{first}' and '{second}', around the moment that is asked for"
+    )]
     TwoParents { frame: String, first: String, second: String },
 }
 
