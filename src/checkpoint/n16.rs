@@ -3,14 +3,14 @@
 mod config;
 mod layout;
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
 pub(super) use config::{BACKBONE, to_json};
-pub use layout::{TensorSpec, tensors};
+pub use layout::tensors;
 
 use super::json::{self, Fields};
+use super::layout::check_tensors;
 use super::network::{CrossAttention, HeadConfig, LlmConfig, VisionConfig};
 use super::processor::{Processor, Schema};
 use super::snapshot::CONFIG_FILE;
@@ -18,9 +18,6 @@ use super::{Checkpoint, CheckpointError};
 
 /// Optional file that overrides the built-in geometry of the backbone.
 pub const BACKBONE_FILE: &str = "eagle_config.json";
-
-/// Channels of the sinusoid that the timestep embedder of the action head reads.
-pub const TIMESTEP_CHANNELS: usize = 256;
 
 /// Picture patches that space-to-depth joins into one token, along each side.
 pub const PATCHES_PER_TOKEN_SIDE: usize = 2;
@@ -45,9 +42,6 @@ pub(super) const PROCESSOR_SCHEMA: Schema = Schema {
     backbone: config::BACKBONE,
     edges: IMAGE_EDGES,
 };
-
-/// Tensors that may be stored besides the network's own: training's mask, and tables that are recomputed.
-const IGNORED_TENSORS: [&str; 3] = [".mask_token", ".inv_freq", ".position_ids"];
 
 /// Reads the network's configuration and checks every tensor that it needs against the stored ones.
 pub(super) fn open(
@@ -74,26 +68,8 @@ pub(super) fn open(
             return Err(fields.refuse(key, accepted));
         }
     }
-    check_tensors(&config, tensors)?;
+    check_tensors(layout::tensors(&config), tensors)?;
     Ok(config)
-}
-
-/// Checks that every tensor that inference reads is there, and that there is none that it does not know: that would be
-/// another network.
-fn check_tensors(config: &Config, stored: &Checkpoint) -> Result<(), CheckpointError> {
-    let table: BTreeMap<String, TensorSpec> =
-        layout::tensors(config).into_iter().map(|spec| (spec.name.clone(), spec)).collect();
-    for spec in table.values().filter(|spec| spec.used) {
-        stored.expect(&spec.name, &spec.shape)?;
-    }
-    let ignored = |name: &str| IGNORED_TENSORS.iter().any(|suffix| name.ends_with(suffix));
-    match stored.names().find(|name| !table.contains_key(*name) && !ignored(name)) {
-        Some(name) => Err(CheckpointError::UnknownTensor {
-            dir: stored.dir().to_owned(),
-            tensor: name.to_owned(),
-        }),
-        None => Ok(()),
-    }
 }
 
 /// Everything about the N1.6 network that is a number (spec: `config.json` and the backbone's constants).

@@ -4,6 +4,7 @@
 //! tokenizer are our own. They know nothing about robots.
 
 mod generator;
+mod n16;
 mod robots;
 mod shards;
 mod tokenizer;
@@ -14,10 +15,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::n16::{self, BACKBONE_FILE, Config};
-use super::{CONFIG_FILE, PROCESSOR_FILE, SLOTS_FILE, STATISTICS_FILE};
+use super::TensorSpec;
 use crate::contract::Version;
 
 /// Folder of the tokenizer's files in a synthetic snapshot.
@@ -61,6 +61,16 @@ impl FromStr for Size {
     }
 }
 
+/// What one version's snapshot of one size consists of, apart from the tokenizer.
+struct Recipe {
+    /// In the order in which they are split over shards.
+    tensors: Vec<TensorSpec>,
+    /// Bytes of tensors in a shard, at most.
+    shard_limit: u64,
+    /// Paths inside the snapshot, and what they hold.
+    files: Vec<(&'static str, Value)>,
+}
+
 /// Why no synthetic checkpoint was written.
 #[derive(Debug, thiserror::Error)]
 pub enum SynthError {
@@ -90,18 +100,20 @@ pub fn write(
     out: &Path,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<(), SynthError> {
-    if version != Version::N16 {
-        return Err(SynthError::Version { version });
-    }
+    let recipe = match version {
+        Version::N16 => n16::recipe(size),
+        Version::N15 | Version::N17 => return Err(SynthError::Version { version }),
+    };
     refuse_occupied(out)?;
     let partial = partial_name(out);
     if partial.exists() {
         fs::remove_dir_all(&partial).map_err(|source| io_error(&partial, source))?;
     }
     fs::create_dir_all(&partial).map_err(|source| io_error(&partial, source))?;
-    let config = network(size);
-    shards::write(&partial, &n16::tensors(&config), shard_limit(size), progress)?;
-    write_settings(&partial, size, &config)?;
+    shards::write(&partial, &recipe.tensors, recipe.shard_limit, progress)?;
+    for (file, value) in &recipe.files {
+        write_json(&partial.join(file), value)?;
+    }
     write_tokenizer(&partial.join(TOKENIZER_FOLDER))?;
     if out.exists() {
         fs::remove_dir(out).map_err(|source| io_error(out, source))?;
@@ -129,86 +141,18 @@ fn partial_name(out: &Path) -> PathBuf {
     out.with_file_name(name)
 }
 
-fn network(size: Size) -> Config {
-    let mut config = Config::released();
-    let Config { vision, llm, head } = &mut config;
-    match size {
-        Size::Full => {}
-        Size::Mid => {
-            vision.layers = 2;
-            llm.layers = 2;
-            head.dit_layers = 4;
-        }
-        Size::Tiny => {
-            (vision.width, vision.layers, vision.heads, vision.mlp_width) = (72, 2, 2, 176);
-            (llm.width, llm.layers, llm.mlp_width) = (32, 2, 96);
-            (llm.heads, llm.kv_heads, llm.head_dim) = (4, 2, 32);
-            (head.dit_layers, head.dit_heads, head.dit_output, head.hidden) = (4, 2, 64, 64);
-            (head.slots, head.position_rows) = (3, 64);
-        }
-    }
-    config
-}
-
-/// Bytes of tensors in a shard, at most.
-fn shard_limit(size: Size) -> u64 {
-    match size {
-        Size::Tiny => 10_000_000,
-        Size::Mid | Size::Full => 5_000_000_000,
-    }
-}
-
-fn slots(size: Size) -> Value {
-    match size {
-        Size::Tiny => json!({ "libero_panda": 0, "new_embodiment": 1, "gr1": 2 }),
-        Size::Mid | Size::Full => n16::BUILT_IN_SLOTS.into_iter().collect(),
-    }
-}
-
-fn processor(config: &Config) -> Value {
-    json!({
-        "processor_class": n16::PROCESSOR_SCHEMA.class,
-        "processor_kwargs": {
-            "modality_configs": robots::modality_configs(),
-            "image_crop_size": null,
-            "image_target_size": null,
-            "use_albumentations": true,
-            "shortest_image_edge": 256,
-            "crop_fraction": 0.95,
-            "model_name": n16::BACKBONE,
-            "model_type": n16::PROCESSOR_SCHEMA.backbone_kind,
-            "formalize_language": true,
-            "max_state_dim": config.head.state_width,
-            "max_action_dim": config.head.action_width,
-            "max_action_horizon": config.head.action_rows,
-            "use_percentiles": false,
-            "clip_outliers": true,
-            "apply_sincos_state_encoding": true,
-            "use_relative_action": true,
-        },
-    })
-}
-
-fn write_settings(dir: &Path, size: Size, config: &Config) -> Result<(), SynthError> {
-    let (network, backbone) = n16::to_json(config);
-    write_json(&dir.join(CONFIG_FILE), &network)?;
-    if size != Size::Full {
-        write_json(&dir.join(BACKBONE_FILE), &backbone)?;
-    }
-    write_json(&dir.join(PROCESSOR_FILE), &processor(config))?;
-    write_json(&dir.join(STATISTICS_FILE), &robots::statistics())?;
-    write_json(&dir.join(SLOTS_FILE), &slots(size))
-}
-
 fn write_tokenizer(dir: &Path) -> Result<(), SynthError> {
     let files = tokenizer::build();
-    fs::create_dir_all(dir).map_err(|source| io_error(dir, source))?;
     write_json(&dir.join("vocab.json"), &files.vocab)?;
     write_json(&dir.join("added_tokens.json"), &files.added_tokens)?;
     let path = dir.join("merges.txt");
     fs::write(&path, files.merges).map_err(|source| io_error(&path, source))
 }
 
+/// Writes a file, and the folders above it.
 fn write_json(path: &Path, value: &Value) -> Result<(), SynthError> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|source| io_error(folder, source))?;
+    }
     fs::write(path, format!("{value:#}\n")).map_err(|source| io_error(path, source))
 }

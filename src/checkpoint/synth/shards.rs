@@ -11,8 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::generator::{Spread, fill, fnv1a64};
 use super::{SynthError, io_error};
-use crate::checkpoint::INDEX_FILE;
-use crate::checkpoint::n16::TensorSpec;
+use crate::checkpoint::{INDEX_FILE, TensorSpec};
 
 /// Values that a thread generates before it writes them: 2 MiB.
 const CHUNK: usize = 1 << 20;

@@ -1,5 +1,7 @@
 //! The numbers of the network parts that model versions share.
 
+pub(super) mod fields;
+
 /// A SigLIP vision tower.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VisionConfig {
