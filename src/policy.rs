@@ -1,17 +1,19 @@
 //! The whole road from an observation to an action chunk.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::backend::cpu::CpuBackend;
 use crate::backend::{Backend, BackendError, ModelOutput};
 use crate::checkpoint::{CheckpointError, Network, Snapshot};
 use crate::contract::{
-    ActionChunk, Embodiment, Noise, Observation, PredictOptions, StageTimings, TapSink, Version,
+    ActionChunk, Embodiment, Letterbox, Noise, Observation, PredictOptions, StageTimings, TapSink,
+    Version,
 };
 use crate::decode::{self, DecodeError};
 use crate::encode::tokenizer::{Tokenizer, TokenizerError};
-use crate::encode::{self, Encode, EncodeError};
+use crate::encode::{self, Encode, EncodeError, FrameIntake};
 use crate::program::{self, ModelPrograms, StageKind};
 
 /// Folder of a snapshot where tokenizer files are looked for first.
@@ -26,6 +28,8 @@ pub struct PolicyOptions {
     pub tokenizer: Option<PathBuf>,
     /// Embodiment tag; `None` is accepted when the checkpoint serves exactly one.
     pub embodiment: Option<String>,
+    /// Whether an N1.7 policy pads frames to squares.
+    pub letterbox: Letterbox,
     /// Threads of the CPU backend; 0 means all cores.
     pub threads: usize,
 }
@@ -84,6 +88,18 @@ impl Policy {
                     let model = program::n16::Model { config: config.clone(), slot };
                     (Box::new(encoder), Box::new(model), &config.head)
                 }
+                Network::N17(config) => {
+                    let encoder = encode::n17::Encoder::new(
+                        config,
+                        snapshot.processor(),
+                        embodiment.clone(),
+                        tokenizer,
+                        options.letterbox,
+                    )?;
+                    let prefix_tokens = encoder.prefix_tokens();
+                    let model = program::n17::Model { config: config.clone(), slot, prefix_tokens };
+                    (Box::new(encoder), Box::new(model), &config.head)
+                }
             };
         let backend = CpuBackend::load(snapshot.tensors().clone(), model, options.threads, taps)?;
         Ok(Self {
@@ -112,6 +128,11 @@ impl Policy {
     /// What computes the chunks, for logs.
     pub fn backend(&self) -> String {
         self.backend.describe()
+    }
+
+    /// Where frames may be handed in as they arrive, so that a prediction pays only for what is new.
+    pub fn intake(&self) -> Option<Arc<dyn FrameIntake>> {
+        self.encoder.intake()
     }
 
     /// Rows and columns of the initial noise.

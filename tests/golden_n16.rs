@@ -28,6 +28,7 @@ fn load(snapshot: &Path, tokenizer: &TempDir, embodiment: &str, taps: &mut Taps)
         tokenizer: Some(tokenizer.path().to_owned()),
         embodiment: Some(embodiment.to_owned()),
         threads: 0,
+        ..PolicyOptions::default()
     };
     Policy::load_with_taps(&options, Some(taps)).unwrap()
 }
@@ -69,7 +70,7 @@ fn the_network_reproduces_the_stored_case() {
     let dir = dir.path().join("tiny");
     synth::write(Version::N16, Size::Tiny, &dir, &|_, _| {}).unwrap();
     let snapshot = Snapshot::open(&dir).unwrap();
-    let Network::N16(config) = snapshot.network();
+    let Network::N16(config) = snapshot.network() else { panic!("another version") };
     let case = Case::open(&data("n16"), "c0_gr1_256");
     let mut taps = Taps::default();
     let model = Model { config: config.clone(), slot: TINY_GR1_SLOT };

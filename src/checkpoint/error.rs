@@ -92,8 +92,8 @@ pub enum CheckpointError {
     Field { path: PathBuf, key: String, found: String, accepted: String },
 
     /// The checkpoint is of a version that this build does not run.
-    #[error("{}: this is a {version} checkpoint ('{}'); only n16 ('{}') is served",
-        path.display(), version.model_type(), Version::N16.model_type())]
+    #[error("{}: this is a {version} checkpoint ('{}'); only n16 and n17 are served",
+        path.display(), version.model_type())]
     UnsupportedVersion { path: PathBuf, version: Version },
 
     /// No file of the checkpoint knows the tag.

@@ -12,7 +12,7 @@ pub use layout::tensors;
 use super::json::{self, Fields};
 use super::layout::check_tensors;
 use super::network::{CrossAttention, HeadConfig, LlmConfig, VisionConfig};
-use super::processor::{Processor, Schema};
+use super::processor::{Backbone, Processor, Schema};
 use super::snapshot::CONFIG_FILE;
 use super::{Checkpoint, CheckpointError};
 
@@ -39,8 +39,9 @@ pub(super) const BUILT_IN_SLOTS: [(&str, usize); 9] = [
 pub(super) const PROCESSOR_SCHEMA: Schema = Schema {
     class: "Gr00tN1d6Processor",
     backbone_kind: "eagle",
-    backbone: config::BACKBONE,
+    backbone: Backbone::Named(config::BACKBONE),
     edges: IMAGE_EDGES,
+    letterbox_key: None,
 };
 
 /// Reads the network's configuration and checks every tensor that it needs against the stored ones.
@@ -58,16 +59,7 @@ pub(super) fn open(
 
     let side = image_side(processor.image.shortest_edge);
     let config = config::read(&fields, backbone.as_ref(), &|name| tensors.shape(name), side)?;
-    let head = &config.head;
-    for (key, needed, found) in [
-        ("max_state_dim", head.state_width, processor.max_state_dim),
-        ("max_action_dim", head.action_width, processor.max_action_dim),
-    ] {
-        if needed != found {
-            let accepted = format!("{found}, as in {}", super::processor::PROCESSOR_FILE);
-            return Err(fields.refuse(key, accepted));
-        }
-    }
+    processor.check_widths(&fields, &config.head)?;
     check_tensors(layout::tensors(&config), tensors)?;
     Ok(config)
 }

@@ -1,6 +1,93 @@
-//! Configuration of an N1.7 snapshot.
+//! The N1.7 network: its numbers, where they are read from, and the tensors that follow from them.
 
-use super::network::{AdapterConfig, HeadConfig, LlmConfig};
+mod config;
+mod layout;
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+pub(super) use config::to_json;
+pub use layout::tensors;
+
+use super::json::{self, Fields};
+use super::layout::check_tensors;
+use super::network::{AdapterConfig, CrossAttention, HeadConfig, LlmConfig};
+use super::processor::{Backbone, Processor, Schema};
+use super::snapshot::CONFIG_FILE;
+use super::{Checkpoint, CheckpointError};
+
+/// Optional file that overrides the built-in geometry of the backbone, in Hugging Face's schema for Qwen3-VL.
+pub const BACKBONE_FILE: &str = "qwen3vl_config.json";
+
+/// Shortest picture edges that are served, in pixels.
+pub const IMAGE_EDGES: RangeInclusive<usize> = 32..=2048;
+
+/// Folder in which the processor's files may lie instead of beside the weights.
+pub(super) const PROCESSOR_FOLDER: &str = "processor";
+
+/// The backbone of the released checkpoint.
+pub(super) const BACKBONE: &str = "nvidia/Cosmos-Reason2-2B";
+
+/// Slots of the tags that `embodiment_id.json` leaves out, and the reference's other names for them (spec section 3.1).
+const BUILT_IN: [(&str, usize, &str); 16] = [
+    ("oxe_droid_relative_eef_relative_joint", 24, "OXE_DROID_RELATIVE_EEF_RELATIVE_JOINT"),
+    ("real_g1_relative_eef_relative_joints", 25, "REAL_G1"),
+    ("real_r1_pro_sharpa_relative_eef", 26, "REAL_R1_PRO_SHARPA"),
+    ("real_r1_pro_sharpa_relative_eef_human", 26, "REAL_R1_PRO_SHARPA_HUMAN"),
+    ("real_r1_pro_sharpa_relative_eef_maxinsights", 26, "REAL_R1_PRO_SHARPA_MAXINSIGHTS"),
+    ("real_r1_pro_sharpa_relative_eef_mecka", 26, "REAL_R1_PRO_SHARPA_MECKA"),
+    ("xdof_relative_eef_relative_joint", 27, "XDOF"),
+    ("xdof_relative_eef_relative_joint_subtask", 27, "XDOF_SUBTASK"),
+    ("unitree_g1_full_body_with_waist_height_nav_cmd", 25, "UNITREE_G1"),
+    ("unitree_g1_sonic", 11, "UNITREE_G1_SONIC"),
+    ("simpler_env_google", 0, "SIMPLER_ENV_GOOGLE"),
+    ("simpler_env_widowx", 1, "SIMPLER_ENV_WIDOWX"),
+    ("libero_sim", 2, "LIBERO_PANDA"),
+    ("new_embodiment", 10, "NEW_EMBODIMENT"),
+    ("robocasa_panda_omron", 10, "ROBOCASA_PANDA_OMRON"),
+    ("robocasa_gr1_tabletop", 10, "ROBOCASA_GR1_TABLETOP"),
+];
+
+/// Tag -> slot, for the tags that `embodiment_id.json` leaves out.
+pub(super) fn built_in_slots() -> impl Iterator<Item = (&'static str, usize)> {
+    BUILT_IN.into_iter().map(|(tag, slot, _)| (tag, slot))
+}
+
+/// The tag that the reference takes `name` for: the name of its constant first, then the tag, both in any case.
+pub(super) fn tag_of(name: &str) -> Option<&'static str> {
+    let constant = BUILT_IN.iter().find(|(_, _, constant)| constant.eq_ignore_ascii_case(name));
+    let found =
+        constant.or_else(|| BUILT_IN.iter().find(|(tag, ..)| tag.eq_ignore_ascii_case(name)));
+    found.map(|(tag, ..)| *tag)
+}
+
+/// What is particular to N1.7 in `processor_config.json`.
+pub(super) const PROCESSOR_SCHEMA: Schema = Schema {
+    class: "Gr00tN1d7Processor",
+    backbone_kind: "qwen",
+    backbone: Backbone::Containing(&["nvidia/Cosmos-Reason2", "Qwen/Qwen3-VL"]),
+    edges: IMAGE_EDGES,
+    letterbox_key: Some("letter_box_transform"),
+};
+
+/// Reads the network's configuration and checks every tensor that it needs against the stored ones.
+pub(super) fn open(
+    dir: &Path,
+    tensors: &Checkpoint,
+    processor: &Processor,
+) -> Result<Config, CheckpointError> {
+    let config_path = dir.join(CONFIG_FILE);
+    let config_object = json::read_object(&config_path)?;
+    let backbone_path = dir.join(BACKBONE_FILE);
+    let backbone_object = json::read_object_if_present(&backbone_path)?;
+    let fields = Fields::new(&config_path, &config_object);
+    let backbone = backbone_object.as_ref().map(|object| Fields::new(&backbone_path, object));
+
+    let config = config::read(&fields, backbone.as_ref())?;
+    processor.check_widths(&fields, &config.head)?;
+    check_tensors(layout::tensors(&config), tensors)?;
+    Ok(config)
+}
 
 /// Everything about the N1.7 network that is a number (spec: `config.json` and the backbone's constants).
 #[derive(Clone, Debug, PartialEq)]
@@ -30,4 +117,51 @@ pub struct Qwen3VisionConfig {
     pub position_side: usize,
     /// Blocks whose outputs are handed to the first layers of the language model.
     pub deepstack_blocks: Vec<usize>,
+}
+
+impl Config {
+    /// The network of the released 3B checkpoint (spec sections 1.2 and 2.2).
+    pub fn released() -> Self {
+        Self {
+            vision: Qwen3VisionConfig {
+                width: 1024,
+                layers: 24,
+                heads: 16,
+                mlp_width: 4096,
+                patch: 16,
+                temporal_patch: 2,
+                merge: 2,
+                position_side: 48,
+                deepstack_blocks: vec![5, 11, 17],
+            },
+            llm: LlmConfig {
+                width: 2048,
+                layers: 16,
+                heads: 16,
+                kv_heads: 8,
+                head_dim: 128,
+                mlp_width: 6144,
+                vocabulary: 151_936,
+                rope_theta: 5_000_000.0,
+            },
+            rope_sections: [24, 20, 20],
+            adapter: AdapterConfig { layers: 4, heads: 32, head_dim: 64 },
+            head: HeadConfig {
+                dit_layers: 32,
+                dit_heads: 32,
+                dit_head_dim: 48,
+                dit_output: 1024,
+                hidden: 1024,
+                future_tokens: 0,
+                action_rows: 40,
+                state_width: 132,
+                action_width: 132,
+                slots: 32,
+                position_rows: 1024,
+                cross_attention: CrossAttention::Alternate { text_every: 2 },
+                steps: 4,
+                timestep_buckets: 1000,
+            },
+        }
+    }
 }

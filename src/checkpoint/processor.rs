@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::CheckpointError;
 use super::json::{self, Fields};
+use super::network::HeadConfig;
 
 /// File that says how inputs and outputs are processed.
 pub const PROCESSOR_FILE: &str = "processor_config.json";
@@ -17,14 +18,16 @@ const WIDTHS: RangeInclusive<usize> = 1..=1 << 16;
 /// How a camera frame becomes the model's picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ImageChain {
-    /// Side of the square that a letterboxed frame is resized to, and again after the crop, in pixels.
+    /// Length of the shorter side after each of the two resizes around the crop, in pixels.
     pub shortest_edge: usize,
-    /// Side of the centre crop as a part of `shortest_edge`, above 0 and up to 1.
+    /// Sides of the centre crop as a part of the resized frame, above 0 and up to 1.
     pub crop_fraction: f64,
+    /// Whether frames are padded to squares first; `None` where the file leaves it open.
+    pub letterbox: Option<bool>,
 }
 
 impl ImageChain {
-    /// Side of the centre crop, in pixels.
+    /// Shorter side of the centre crop, in pixels.
     pub fn crop_side(&self) -> usize {
         (self.shortest_edge as f64 * self.crop_fraction) as usize
     }
@@ -52,18 +55,66 @@ pub struct Processor {
     pub use_relative_action: bool,
 }
 
+impl Processor {
+    /// Checks that the network in `config` takes state and actions as wide as this processor makes them.
+    pub(super) fn check_widths(
+        &self,
+        config: &Fields<'_>,
+        head: &HeadConfig,
+    ) -> Result<(), CheckpointError> {
+        for (key, needed, found) in [
+            ("max_state_dim", head.state_width, self.max_state_dim),
+            ("max_action_dim", head.action_width, self.max_action_dim),
+        ] {
+            if needed != found {
+                return Err(config.refuse(key, format!("{found}, as in {PROCESSOR_FILE}")));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What differs between the versions that share the schema.
 pub(super) struct Schema {
     pub class: &'static str,
     pub backbone_kind: &'static str,
-    pub backbone: &'static str,
+    pub backbone: Backbone,
     /// Shortest picture edges that the version's image chain serves.
     pub edges: RangeInclusive<usize>,
+    /// Key that says whether frames are letterboxed; a version without one always does that.
+    pub letterbox_key: Option<&'static str>,
+}
+
+/// Backbones whose geometry is built in.
+pub(super) enum Backbone {
+    Named(&'static str),
+    /// Names that contain one of these.
+    Containing(&'static [&'static str]),
+}
+
+impl Backbone {
+    /// Checks the name under `key`, where it is present.
+    pub(super) fn check(&self, fields: &Fields<'_>, key: &str) -> Result<(), CheckpointError> {
+        match self {
+            Backbone::Named(name) => fields.only(key, json!(name)),
+            Backbone::Containing(parts) => match fields.get(key) {
+                None => Ok(()),
+                Some(Value::String(name)) if parts.iter().any(|part| name.contains(part)) => Ok(()),
+                Some(_) => {
+                    Err(fields.refuse(key, format!("names that contain {}", parts.join(" or "))))
+                }
+            },
+        }
+    }
 }
 
 /// Keys of `processor_kwargs` that only training reads.
-const TRAINING_ONLY: [&str; 3] =
-    ["random_rotation_angle", "color_jitter_params", "extra_augmentation_config"];
+const TRAINING_ONLY: [&str; 4] = [
+    "random_rotation_angle",
+    "color_jitter_params",
+    "extra_augmentation_config",
+    "state_dropout_prob",
+];
 
 /// Keys of `processor_kwargs` that [`read`] reads or checks.
 const READ: [&str; 18] = [
@@ -106,13 +157,14 @@ pub(super) fn read(
     };
 
     for key in fields.keys() {
-        let known = READ.contains(&key) || TRAINING_ONLY.contains(&key);
+        let listed = READ.contains(&key) || TRAINING_ONLY.contains(&key);
+        let known = listed || schema.letterbox_key == Some(key);
         if !known && fields.get(key) != Some(&Value::Null) {
             return Err(fields.refuse(key, "no such key: what it does is not implemented"));
         }
     }
     fields.only("model_type", json!(schema.backbone_kind))?;
-    fields.only("model_name", json!(schema.backbone))?;
+    schema.backbone.check(&fields, "model_name")?;
     fields.exactly("use_albumentations", json!(true))?;
     fields.only("use_mean_std", json!(false))?;
     fields.only("exclude_state", json!(false))?;
@@ -169,7 +221,12 @@ fn read_image_chain(fields: &Fields<'_>, schema: &Schema) -> Result<ImageChain, 
             .filter(|fraction| *fraction > 0.0 && *fraction <= 1.0)
             .ok_or_else(|| fields.refuse(crop_key, "a number above 0 and up to 1"))?,
     };
-    let chain = ImageChain { shortest_edge, crop_fraction };
+    let letterbox = match schema.letterbox_key {
+        None => Some(true),
+        Some(key) if fields.get(key).is_none() => None,
+        Some(key) => Some(fields.flag(key, None)?),
+    };
+    let chain = ImageChain { shortest_edge, crop_fraction, letterbox };
     if chain.crop_side() == 0 {
         return Err(fields.refuse(crop_key, "a part that leaves at least one pixel"));
     }

@@ -67,6 +67,7 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
         tokenizer: args.tokenizer.clone(),
         embodiment: args.embodiment.clone(),
         threads: args.threads,
+        ..PolicyOptions::default()
     })?;
     let noise = args.seed.map(Noise::Seed).or(noise);
     let chunk = policy.predict(&observation, &PredictOptions { noise, ..Default::default() })?;

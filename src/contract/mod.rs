@@ -2,6 +2,7 @@
 
 mod chunk;
 mod embodiment;
+mod letterbox;
 mod observation;
 mod options;
 mod state;
@@ -12,6 +13,7 @@ pub use embodiment::{
     ActionGroupSpec, ActionNormalization, ActionReference, Embodiment, PoseFormat, StateEncoding,
     StateGroupSpec, has_no_range,
 };
+pub use letterbox::Letterbox;
 pub use observation::{FRAME_SIDE, Frame, FrameError, Observation};
 pub use options::{CancelToken, Noise, PredictOptions, TapSink};
 pub use state::{StateError, state_group};

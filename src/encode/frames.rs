@@ -1,5 +1,7 @@
 //! The frames of an observation, checked against the embodiment and put in the order in which the model sees them.
 
+use std::sync::Arc;
+
 use super::EncodeError;
 use crate::contract::{Embodiment, Frame, Observation};
 
@@ -7,7 +9,7 @@ use crate::contract::{Embodiment, Frame, Observation};
 #[derive(Clone, Copy, Debug)]
 pub struct CameraFrame<'a> {
     pub camera: usize,
-    pub frame: &'a Frame,
+    pub frame: &'a Arc<Frame>,
 }
 
 /// All frames time-major: for every frame delta, every camera in the embodiment's order.

@@ -1,14 +1,19 @@
 //! From an observation to the numbers that a model reads.
 
+mod cameras;
 mod frames;
 pub mod image;
+mod kept;
 pub mod n16;
+pub mod n17;
 pub mod noise;
 pub mod prompt;
 pub mod state;
 pub mod tokenizer;
 
-use crate::contract::{Noise, Observation};
+use std::sync::Arc;
+
+use crate::contract::{Frame, Noise, Observation};
 use crate::program::Layout;
 
 /// Turns observations into model input; one implementation per version.
@@ -19,6 +24,22 @@ pub trait Encode: Send {
         observation: &Observation,
         noise: &Noise,
     ) -> Result<&ModelInput, EncodeError>;
+
+    /// Where frames may be handed in as they arrive, so that a request pays only for what is new; `None` if this encoder
+    /// has no use for them.
+    fn intake(&self) -> Option<Arc<dyn FrameIntake>> {
+        None
+    }
+}
+
+/// Takes frames ahead of the request that needs them, from any thread.
+pub trait FrameIntake: Send + Sync {
+    /// Encodes a frame and keeps the result for as long as the frame itself is held. The request must be given the same
+    /// `Arc`.
+    ///
+    /// # Errors
+    /// What a request with this frame would report about it.
+    fn arrived(&self, camera: &str, frame: &Arc<Frame>) -> Result<(), EncodeError>;
 }
 
 /// Why an observation is refused.
@@ -32,6 +53,36 @@ pub enum EncodeError {
         "camera '{camera}' has {found} frames; the embodiment needs {expected}, one for each of the steps {deltas:?}"
     )]
     FrameCount { camera: String, expected: usize, deltas: Vec<i32>, found: usize },
+    #[error(
+        "camera '{camera}' gives frames of {width}x{height}, which become {}x{} patches; this policy was trained with \
+         {}x{}: width divided by height must be from {:.3} to {:.3}, as in 1280x720; crop the frames, or set letterbox to \
+         on for a checkpoint that was trained with padded frames",
+        grid[0], grid[1], expected[0], expected[1], rounded_up(ratios[0]), rounded_down(ratios[1])
+    )]
+    AspectRatio {
+        camera: String,
+        width: u32,
+        height: u32,
+        grid: [usize; 2],
+        expected: [usize; 2],
+        /// Least and largest ratio of width to height that is accepted.
+        ratios: [f64; 2],
+    },
+    #[error(
+        "camera '{camera}' gives frames of {width}x{height}, each of which would be {tokens} tokens; at most {} are \
+         accepted: crop the frames to a less elongated shape",
+        prompt::MAX_PROMPT_TOKENS
+    )]
+    PictureTokens { camera: String, width: u32, height: u32, tokens: usize },
+    #[error(
+        "frames of {first} and {other} do not become equally large pictures; give all cameras one ratio of width to height"
+    )]
+    UnequalPictures { first: String, other: String },
+    #[error(
+        "the checkpoint's processor_config.json has no 'letter_box_transform'; set letterbox to on or off, as the \
+         checkpoint was trained"
+    )]
+    LetterboxOpen,
     #[error(transparent)]
     FrameChain(#[from] image::n16::FrameChainError),
     #[error(transparent)]
@@ -81,4 +132,13 @@ impl ModelInput {
         let rows = (0u32..).zip(&self.token_ids);
         rows.filter(move |(_, id)| (**id == self.image_token) == is_image).map(|(row, _)| row)
     }
+}
+
+/// To three decimals, so that a ratio as printed is still accepted.
+fn rounded_up(ratio: f64) -> f64 {
+    (ratio * 1000.0).ceil() / 1000.0
+}
+
+fn rounded_down(ratio: f64) -> f64 {
+    (ratio * 1000.0).floor() / 1000.0
 }

@@ -171,6 +171,7 @@ fn policy_options(params: &Params) -> Result<PolicyOptions> {
         embodiment: given("embodiment").map(str::to_owned),
         // The range of the parameter begins at 0.
         threads: usize::try_from(params.integer("threads")).unwrap_or(0),
+        ..PolicyOptions::default()
     })
 }
 

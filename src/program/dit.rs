@@ -263,10 +263,13 @@ fn encode_state(
 ) -> Result<View, CheckpointError> {
     let width = config.dit_width();
     let state = b.input(Input::State, 1, config.state_width);
+    let projected = b.scratch("state_encoder.projected", 1, config.hidden);
     let hidden = b.scratch("state_encoder.hidden", 1, config.hidden);
     let token = b.scratch("state_encoder.out", 1, width);
     let layer1 = slots.layer(b, "state_encoder.layer1", config.state_width, config.hidden)?;
-    b.linear(state, layer1, Activation::Relu, hidden);
+    b.linear(state, layer1, Activation::Identity, projected);
+    b.tap("state_encoder.layer1", projected);
+    b.map(projected, Activation::Relu, hidden);
     let layer2 = slots.layer(b, "state_encoder.layer2", config.hidden, width)?;
     b.linear(hidden, layer2, Activation::Identity, token);
     b.tap("state_encoder_out", token);

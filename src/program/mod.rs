@@ -10,7 +10,7 @@
 mod adapter;
 mod builder;
 mod dit;
-mod mrope;
+pub mod mrope;
 pub mod n15;
 pub mod n16;
 pub mod n17;

@@ -3,21 +3,18 @@
 
 use super::sinusoid;
 
-/// Fixed tokens before the first picture: `<|im_start|>`, `user`, newline.
-const PREFIX_TOKENS: usize = 3;
-
 /// Position of every token on the axes time, height, width.
 ///
-/// The prompt is the fixed prefix, then per picture a start token, `grid[0] * grid[1]` image tokens and an end
+/// The prompt is `prefix` tokens of text, then per picture a start token, `grid[0] * grid[1]` image tokens and an end
 /// token, then text up to `tokens`. `grid` is in tokens.
-pub fn positions(tokens: usize, images: usize, grid: [usize; 2]) -> Vec<[usize; 3]> {
+pub fn positions(tokens: usize, prefix: usize, images: usize, grid: [usize; 2]) -> Vec<[usize; 3]> {
     let mut positions = Vec::with_capacity(tokens);
     let mut next = 0;
     let text = |positions: &mut Vec<[usize; 3]>, next: &mut usize, count: usize| {
         positions.extend((*next..*next + count).map(|position| [position; 3]));
         *next += count;
     };
-    text(&mut positions, &mut next, PREFIX_TOKENS);
+    text(&mut positions, &mut next, prefix);
     for _ in 0..images {
         text(&mut positions, &mut next, 1);
         for row in 0..grid[0] {

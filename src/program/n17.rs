@@ -22,6 +22,8 @@ const CHANNELS: usize = 3;
 pub struct Model {
     pub config: Config,
     pub slot: usize,
+    /// Tokens before the first picture, which depend on the tokenizer.
+    pub prefix_tokens: usize,
 }
 
 impl ModelPrograms for Model {
@@ -56,7 +58,8 @@ impl ModelPrograms for Model {
         b.scatter_rows(features.tokens, image_rows, hidden);
         b.tap("llm.embeds", hidden);
         let token_grid = layout.grid.map(|patches| patches / vision.merge);
-        let positions = mrope::positions(layout.tokens, layout.images, token_grid);
+        let prefix = self.prefix_tokens;
+        let positions = mrope::positions(layout.tokens, prefix, layout.images, token_grid);
         let (cos, sin) = mrope::tables(&positions, llm.head_dim, llm.rope_theta, *rope_sections);
         let rotary = qwen3::Rotary::new(&mut b, layout.tokens, cos, sin);
         let decoder = qwen3::Decoder::new(&mut b, LANGUAGE_MODEL, llm, hidden, rotary);

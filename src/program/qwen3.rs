@@ -18,10 +18,11 @@ impl Rotary {
     /// Tables `[positions, head_dim / 2]` as constants of the program.
     pub fn new(b: &mut ProgramBuilder<'_>, positions: usize, cos: Vec<f32>, sin: Vec<f32>) -> Self {
         let cols = cos.len() / positions;
-        Self {
-            cos: b.constant("llm.cos", positions, cols, cos),
-            sin: b.constant("llm.sin", positions, cols, sin),
-        }
+        let cos = b.constant("llm.cos", positions, cols, cos);
+        let sin = b.constant("llm.sin", positions, cols, sin);
+        b.tap("llm.rope_cos", cos);
+        b.tap("llm.rope_sin", sin);
+        Self { cos, sin }
     }
 }
 

@@ -50,7 +50,7 @@ fn tiny_snapshot_is_read_whole() {
     let Some(reference) = golden("n16/tiny/snapshot") else { return };
     let snapshot = Snapshot::open(&reference).unwrap();
     assert_eq!(snapshot.version(), Version::N16);
-    let Network::N16(config) = snapshot.network();
+    let Network::N16(config) = snapshot.network() else { panic!("another version") };
     assert_eq!((config.vision.width, config.vision.heads, config.vision.layers), (72, 2, 2));
     assert_eq!((config.vision.mlp_width, config.vision.image_side), (176, 252));
     assert_eq!((config.llm.width, config.llm.layers, config.llm.vocabulary), (32, 2, 151_680));

@@ -4,6 +4,7 @@ mod damaged;
 mod embodiments;
 mod golden;
 mod hub;
+mod n17;
 mod settings;
 mod support;
 mod synthetic;

@@ -35,9 +35,15 @@ pub struct Tiny {
     dir: TempDir,
 }
 
-static TEMPLATE: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
+/// Name and content of every file beside the tokenizer.
+type Files = Vec<(String, Vec<u8>)>;
+
+static N16: LazyLock<Files> = LazyLock::new(|| template(Version::N16));
+static N17: LazyLock<Files> = LazyLock::new(|| template(Version::N17));
+
+fn template(version: Version) -> Files {
     let dir = tempfile::tempdir().unwrap();
-    synth::write(Version::N16, Size::Tiny, dir.path(), &|_, _| {}).unwrap();
+    synth::write(version, Size::Tiny, dir.path(), &|_, _| {}).unwrap();
     let entries = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
     entries
         .filter(|path| path.is_file())
@@ -45,12 +51,21 @@ static TEMPLATE: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
             (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap())
         })
         .collect()
-});
+}
 
 impl Tiny {
+    /// Of N1.6.
     pub fn new() -> Self {
+        Self::from_template(&N16)
+    }
+
+    pub fn n17() -> Self {
+        Self::from_template(&N17)
+    }
+
+    fn from_template(files: &Files) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        for (name, bytes) in TEMPLATE.iter() {
+        for (name, bytes) in files {
             fs::write(dir.path().join(name), bytes).unwrap();
         }
         Self { dir }

@@ -130,7 +130,7 @@ fn a_new_directory_is_made_and_nothing_is_left_beside_it() {
 #[test]
 fn versions_without_a_generator_are_named() {
     let dir = tempfile::tempdir().unwrap();
-    for version in [Version::N15, Version::N17] {
+    for version in [Version::N15] {
         let error = synth::write(version, Size::Tiny, dir.path(), &|_, _| {}).unwrap_err();
         assert_names(&error.to_string(), &[version.name()]);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "{version}");
@@ -140,7 +140,7 @@ fn versions_without_a_generator_are_named() {
 #[test]
 fn configuration_is_read_back_as_it_was_meant() {
     let snapshot = Tiny::new().open().unwrap();
-    let Network::N16(config) = snapshot.network();
+    let Network::N16(config) = snapshot.network() else { panic!("another version") };
     assert_eq!((config.vision.layers, config.llm.layers, config.head.dit_layers), (2, 2, 4));
     assert_eq!((config.head.action_rows, config.head.steps), (50, 4));
     assert_eq!(config.llm.rope_theta, 1e6);

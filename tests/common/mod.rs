@@ -3,6 +3,7 @@
 
 pub mod golden;
 pub mod n16;
+pub mod n17;
 pub mod tokenizer;
 
 use std::path::{Path, PathBuf};

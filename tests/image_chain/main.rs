@@ -1,8 +1,10 @@
-//! The N1.6 frame chain against NVIDIA's outputs, against OpenCV and Pillow, and against a plain transcription
+//! The frame chains against NVIDIA's outputs, against OpenCV and Pillow, and against a plain transcription
 //! of the spec. Everything is compared bit for bit.
 
 mod counting;
+mod drawn;
 mod golden;
+mod n17;
 mod oracle;
 
 use gr00t_blackhole::contract::Frame;

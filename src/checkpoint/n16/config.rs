@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Config, CrossAttention, HeadConfig, LlmConfig, VisionConfig};
+use super::{Config, HeadConfig, LlmConfig, VisionConfig};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::json::Fields;
 use crate::checkpoint::network::fields::{
-    BUCKETS, LAYERS, ROWS, SLOTS, STEPS, WIDTHS, override_qwen3, override_siglip, read_dit,
+    self, Absent, LAYERS, WIDTHS, override_qwen3, override_siglip, text_every,
 };
 use crate::contract::Version;
 
@@ -16,19 +16,12 @@ pub(in crate::checkpoint) const BACKBONE: &str = "nvidia/Eagle-Block2A-2B-v2";
 /// Decoder layers that the released language model has before `select_layer` cuts it.
 const LLM_LAYERS_BEFORE_CUT: usize = 28;
 
-/// Defaults of the reference code for keys that `config.json` leaves out. Some are not what the released file says.
+/// Defaults of the reference code for keys that `config.json` leaves out, where they are not the released values.
 mod default {
     pub const SELECT_LAYER: usize = 16;
     pub const BACKBONE_WIDTH: usize = 2048;
     pub const ACTION_HORIZON: usize = 16;
     pub const STATE_AND_ACTION_WIDTH: usize = 29;
-    pub const HIDDEN: usize = 1024;
-    pub const DIT_WIDTH: usize = 1536;
-    pub const POSITION_ROWS: usize = 1024;
-    pub const ATTEND_TEXT_EVERY: usize = 2;
-    pub const STEPS: usize = 4;
-    pub const BUCKETS: usize = 1000;
-    pub const SLOTS: usize = 32;
 }
 
 /// Shapes of stored tensors by name, for sizes that no file states.
@@ -57,7 +50,7 @@ pub(in crate::checkpoint) fn read(
     }
 
     let (vision, llm) = read_backbone(config, eagle, shape_of, image_side)?;
-    let head = read_head(config, &llm)?;
+    let head = read_head(config, llm.width)?;
     Ok(Config { vision, llm, head })
 }
 
@@ -129,58 +122,15 @@ fn measure(vision: &mut VisionConfig, llm: &mut LlmConfig, shape_of: ShapeOf<'_>
     }
 }
 
-fn read_head(config: &Fields<'_>, llm: &LlmConfig) -> Result<HeadConfig, CheckpointError> {
-    let widths = Some(default::STATE_AND_ACTION_WIDTH);
-    let released = Config::released().head;
-    let mut head = HeadConfig {
-        hidden: config.size("hidden_size", Some(default::HIDDEN), WIDTHS)?,
-        action_rows: config.size("action_horizon", Some(default::ACTION_HORIZON), ROWS)?,
-        state_width: config.size("max_state_dim", widths, WIDTHS)?,
-        action_width: config.size("max_action_dim", widths, WIDTHS)?,
-        slots: config.size("max_num_embodiments", Some(default::SLOTS), SLOTS)?,
-        position_rows: config.size("max_seq_len", Some(default::POSITION_ROWS), WIDTHS)?,
-        cross_attention: CrossAttention::Alternate {
-            text_every: config.size(
-                "attend_text_every_n_blocks",
-                Some(default::ATTEND_TEXT_EVERY),
-                LAYERS,
-            )?,
-        },
-        steps: config.size("num_inference_timesteps", Some(default::STEPS), STEPS)?,
-        timestep_buckets: config.size("num_timestep_buckets", Some(default::BUCKETS), BUCKETS)?,
-        ..released
+/// The reference's defaults for keys that `config.json` leaves out are not all what the released file says.
+fn read_head(config: &Fields<'_>, memory: usize) -> Result<HeadConfig, CheckpointError> {
+    let base = HeadConfig {
+        action_rows: default::ACTION_HORIZON,
+        state_width: default::STATE_AND_ACTION_WIDTH,
+        action_width: default::STATE_AND_ACTION_WIDTH,
+        ..Config::released().head
     };
-    if let Some(dit) = config.object("diffusion_model_cfg")? {
-        read_dit(&dit, &mut head, llm.width)?;
-    }
-
-    if head.action_rows > head.position_rows {
-        let accepted = format!("at most max_seq_len = {}", head.position_rows);
-        return Err(config.refuse("action_horizon", accepted));
-    }
-    let dit_width = config.size("input_embedding_dim", Some(default::DIT_WIDTH), WIDTHS)?;
-    if dit_width != head.dit_width() {
-        let accepted = format!(
-            "{} = num_attention_heads {} x attention_head_dim {} of diffusion_model_cfg",
-            head.dit_width(),
-            head.dit_heads,
-            head.dit_head_dim
-        );
-        return Err(config.refuse("input_embedding_dim", accepted));
-    }
-    if head.hidden != head.dit_output {
-        let accepted = format!("{}, diffusion_model_cfg.output_dim", head.dit_output);
-        return Err(config.refuse("hidden_size", accepted));
-    }
-    Ok(head)
-}
-
-/// Period with which the cross blocks look at text; always given in N1.6, whose blocks look at text and pictures in turn.
-fn text_every(cross_attention: CrossAttention) -> Option<usize> {
-    match cross_attention {
-        CrossAttention::Alternate { text_every } => Some(text_every),
-        CrossAttention::All => None,
-    }
+    fields::read_head(config, base, Absent::Kept, memory)
 }
 
 /// `config.json` and `eagle_config.json` of a network, as [`read`] reads them back.

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 
-use super::{HeadConfig, LlmConfig, VisionConfig};
+use super::{CrossAttention, HeadConfig, LlmConfig, VisionConfig};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::json::Fields;
 
@@ -40,8 +40,17 @@ pub fn override_siglip(
     fields.only("use_rope", json!(false))
 }
 
-/// Overrides the numbers of a Qwen3 language model by those of a `text_config`.
+/// Overrides the numbers of a Qwen3 language model by those of a `text_config`; its positions are plain.
 pub fn override_qwen3(llm: &mut LlmConfig, fields: &Fields<'_>) -> Result<(), CheckpointError> {
+    override_qwen3_layers(llm, fields)?;
+    fields.only("rope_scaling", Value::Null)
+}
+
+/// As [`override_qwen3`], without a look at how positions are scaled.
+pub fn override_qwen3_layers(
+    llm: &mut LlmConfig,
+    fields: &Fields<'_>,
+) -> Result<(), CheckpointError> {
     llm.width = fields.size("hidden_size", Some(llm.width), WIDTHS)?;
     llm.mlp_width = fields.size("intermediate_size", Some(llm.mlp_width), WIDTHS)?;
     llm.heads = fields.size("num_attention_heads", Some(llm.heads), HEADS)?;
@@ -63,7 +72,6 @@ pub fn override_qwen3(llm: &mut LlmConfig, fields: &Fields<'_>) -> Result<(), Ch
     }
     fields.only("rms_norm_eps", json!(1e-6))?;
     fields.only("hidden_act", json!("silu"))?;
-    fields.only("rope_scaling", Value::Null)?;
     fields.only("use_sliding_window", json!(false))?;
     fields.only("attention_bias", json!(false))
 }
@@ -109,4 +117,77 @@ pub fn read_dit(
         }
     }
     Ok(())
+}
+
+/// What becomes of a key that a configuration leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// The value that stands in its place stays.
+    Kept,
+    /// The configuration is refused.
+    Refused,
+}
+
+/// Reads the action head whose blocks look at text and pictures in turn, as N1.6 and N1.7 have it. `base` holds the
+/// values that stand in place of those that the configuration leaves out, where that is allowed; `memory` is the width
+/// of the features that the cross blocks look at.
+pub fn read_head(
+    config: &Fields<'_>,
+    base: HeadConfig,
+    absent: Absent,
+    memory: usize,
+) -> Result<HeadConfig, CheckpointError> {
+    let size = |key: &str, base: usize, range: RangeInclusive<usize>| {
+        config.size(key, (absent == Absent::Kept).then_some(base), range)
+    };
+    let dit_width = size("input_embedding_dim", base.dit_width(), WIDTHS)?;
+    let every = text_every(base.cross_attention).unwrap_or(1);
+    let mut head = HeadConfig {
+        hidden: size("hidden_size", base.hidden, WIDTHS)?,
+        action_rows: size("action_horizon", base.action_rows, ROWS)?,
+        state_width: size("max_state_dim", base.state_width, WIDTHS)?,
+        action_width: size("max_action_dim", base.action_width, WIDTHS)?,
+        slots: size("max_num_embodiments", base.slots, SLOTS)?,
+        position_rows: size("max_seq_len", base.position_rows, WIDTHS)?,
+        cross_attention: CrossAttention::Alternate {
+            text_every: size("attend_text_every_n_blocks", every, LAYERS)?,
+        },
+        steps: size("num_inference_timesteps", base.steps, STEPS)?,
+        timestep_buckets: size("num_timestep_buckets", base.timestep_buckets, BUCKETS)?,
+        ..base
+    };
+    match config.object("diffusion_model_cfg")? {
+        Some(dit) => read_dit(&dit, &mut head, memory)?,
+        None if absent == Absent::Refused => {
+            return Err(config.refuse("diffusion_model_cfg", "an object"));
+        }
+        None => {}
+    }
+
+    if head.action_rows > head.position_rows {
+        let accepted = format!("at most max_seq_len = {}", head.position_rows);
+        return Err(config.refuse("action_horizon", accepted));
+    }
+    if dit_width != head.dit_width() {
+        let accepted = format!(
+            "{} = num_attention_heads {} x attention_head_dim {} of diffusion_model_cfg",
+            head.dit_width(),
+            head.dit_heads,
+            head.dit_head_dim
+        );
+        return Err(config.refuse("input_embedding_dim", accepted));
+    }
+    if head.hidden != head.dit_output {
+        let accepted = format!("{}, diffusion_model_cfg.output_dim", head.dit_output);
+        return Err(config.refuse("hidden_size", accepted));
+    }
+    Ok(head)
+}
+
+/// Period with which the cross blocks look at text, where they look at text and pictures in turn.
+pub fn text_every(cross_attention: CrossAttention) -> Option<usize> {
+    match cross_attention {
+        CrossAttention::Alternate { text_every } => Some(text_every),
+        CrossAttention::All => None,
+    }
 }

@@ -5,6 +5,7 @@
 
 mod generator;
 mod n16;
+mod n17;
 mod robots;
 mod shards;
 mod tokenizer;
@@ -28,7 +29,7 @@ pub const TOKENIZER_FOLDER: &str = "tokenizer";
 pub enum Size {
     /// Small widths and few layers: a few megabytes.
     Tiny,
-    /// Real widths, few layers: 1.3 GB.
+    /// Real widths, few layers: 1.3 to 2.4 GB.
     Mid,
     /// The released 3B network.
     Full,
@@ -74,7 +75,7 @@ struct Recipe {
 /// Why no synthetic checkpoint was written.
 #[derive(Debug, thiserror::Error)]
 pub enum SynthError {
-    #[error("synthetic checkpoints of {version} cannot be made; n16 can")]
+    #[error("synthetic checkpoints of {version} cannot be made; n16 and n17 can")]
     Version { version: Version },
     #[error("{} exists and is not an empty directory; name another one or remove it", path.display())]
     Occupied { path: PathBuf },
@@ -102,7 +103,8 @@ pub fn write(
 ) -> Result<(), SynthError> {
     let recipe = match version {
         Version::N16 => n16::recipe(size),
-        Version::N15 | Version::N17 => return Err(SynthError::Version { version }),
+        Version::N17 => n17::recipe(size),
+        Version::N15 => return Err(SynthError::Version { version }),
     };
     refuse_occupied(out)?;
     let partial = partial_name(out);
@@ -114,7 +116,7 @@ pub fn write(
     for (file, value) in &recipe.files {
         write_json(&partial.join(file), value)?;
     }
-    write_tokenizer(&partial.join(TOKENIZER_FOLDER))?;
+    write_tokenizer(&partial.join(TOKENIZER_FOLDER), version)?;
     if out.exists() {
         fs::remove_dir(out).map_err(|source| io_error(out, source))?;
     }
@@ -141,8 +143,8 @@ fn partial_name(out: &Path) -> PathBuf {
     out.with_file_name(name)
 }
 
-fn write_tokenizer(dir: &Path) -> Result<(), SynthError> {
-    let files = tokenizer::build();
+fn write_tokenizer(dir: &Path, version: Version) -> Result<(), SynthError> {
+    let files = tokenizer::build(version);
     write_json(&dir.join("vocab.json"), &files.vocab)?;
     write_json(&dir.join("added_tokens.json"), &files.added_tokens)?;
     let path = dir.join("merges.txt");

@@ -9,10 +9,11 @@ use crate::checkpoint::{CONFIG_FILE, PROCESSOR_FILE, SLOTS_FILE, STATISTICS_FILE
 pub fn recipe(size: Size) -> Recipe {
     let config = network(size);
     let (network, backbone) = n16::to_json(&config);
+    let robots = robots::robots();
     let mut files = vec![
         (CONFIG_FILE, network),
-        (PROCESSOR_FILE, processor(&config)),
-        (STATISTICS_FILE, robots::statistics()),
+        (PROCESSOR_FILE, processor(&config, robots::modality_configs(&robots))),
+        (STATISTICS_FILE, robots::statistics(&robots)),
         (SLOTS_FILE, slots(size)),
     ];
     if size != Size::Full {
@@ -56,11 +57,11 @@ fn slots(size: Size) -> Value {
     }
 }
 
-fn processor(config: &Config) -> Value {
+fn processor(config: &Config, modality_configs: Value) -> Value {
     json!({
         "processor_class": n16::PROCESSOR_SCHEMA.class,
         "processor_kwargs": {
-            "modality_configs": robots::modality_configs(),
+            "modality_configs": modality_configs,
             "image_crop_size": null,
             "image_target_size": null,
             "use_albumentations": true,

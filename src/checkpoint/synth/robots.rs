@@ -4,6 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::generator::{fnv1a64, splitmix64};
 
+pub mod n17;
+
 /// What a group's values are, which decides their ranges.
 #[derive(Clone, Copy)]
 enum Quantity {
@@ -48,7 +50,7 @@ struct ActionGroup {
     mean_std: bool,
 }
 
-struct Robot {
+pub struct Robot {
     tag: &'static str,
     cameras: &'static [&'static str],
     frame_deltas: &'static [i32],
@@ -62,8 +64,8 @@ const JOINTS: [&str; 2] = ["NON_EEF", "DEFAULT"];
 
 /// The robots of every synthetic N1.6 checkpoint: one that composes joints, one that is absolute throughout, and one that
 /// composes poses.
-fn robots() -> [Robot; 3] {
-    [gr1(), libero_panda(), new_embodiment()]
+pub fn robots() -> [Robot; 3] {
+    [gr1(), libero("libero_panda"), new_embodiment()]
 }
 
 fn gr1() -> Robot {
@@ -92,7 +94,8 @@ fn gr1() -> Robot {
     }
 }
 
-fn libero_panda() -> Robot {
+/// The arm of LIBERO, which the versions know under different tags.
+fn libero(tag: &'static str) -> Robot {
     let pose = [
         ("x", Quantity::Position),
         ("y", Quantity::Position),
@@ -108,7 +111,7 @@ fn libero_panda() -> Robot {
     state.push(StateGroup { name: "gripper", dim: 2, quantity: gripper, encoding });
     let action = pose.into_iter().chain([("gripper", gripper)]);
     Robot {
-        tag: "libero_panda",
+        tag,
         cameras: &["image", "wrist_image"],
         frame_deltas: &[0],
         state,
@@ -171,16 +174,16 @@ fn new_embodiment() -> Robot {
 }
 
 /// `modality_configs` of `processor_config.json`.
-pub fn modality_configs() -> Value {
+pub fn modality_configs(robots: &[Robot]) -> Value {
     let configs: Map<String, Value> =
-        robots().iter().map(|robot| (robot.tag.to_owned(), robot.modalities())).collect();
+        robots.iter().map(|robot| (robot.tag.to_owned(), robot.modalities())).collect();
     configs.into()
 }
 
 /// `statistics.json`.
-pub fn statistics() -> Value {
+pub fn statistics(robots: &[Robot]) -> Value {
     let statistics: Map<String, Value> =
-        robots().iter().map(|robot| (robot.tag.to_owned(), robot.statistics())).collect();
+        robots.iter().map(|robot| (robot.tag.to_owned(), robot.statistics())).collect();
     statistics.into()
 }
 

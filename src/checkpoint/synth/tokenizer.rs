@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use crate::contract::Version;
+
 /// Most merges that are learnt.
 const MERGES: usize = 400;
 
@@ -20,7 +22,7 @@ const MERGES_HEADER: &str = "#version: 0.2";
 /// Id of the first special token; the others follow.
 const FIRST_SPECIAL: usize = 151_643;
 
-/// Special tokens of N1.6, in the order of their ids (spec section 5).
+/// Special tokens of N1.6, in the order of their ids (spec section 5); N1.7 has those of Qwen3 only.
 const SPECIAL: [&str; 37] = [
     "<|endoftext|>",
     "<|im_start|>",
@@ -61,6 +63,16 @@ const SPECIAL: [&str; 37] = [
     "</interval>",
 ];
 
+/// How many of [`SPECIAL`] are Qwen3's own.
+const QWEN3_SPECIAL: usize = 26;
+
+fn special_tokens(version: Version) -> &'static [&'static str] {
+    match version {
+        Version::N15 | Version::N16 => &SPECIAL,
+        Version::N17 => &SPECIAL[..QWEN3_SPECIAL],
+    }
+}
+
 /// What the merges are learnt from.
 const SENTENCES: [&str; 24] = [
     "system user assistant you are a helpful assistant",
@@ -100,7 +112,7 @@ pub struct TokenizerFiles {
 }
 
 /// Learns the merges and numbers all tokens: bytes first, then merges in the order in which they were learnt.
-pub fn build() -> TokenizerFiles {
+pub fn build(version: Version) -> TokenizerFiles {
     let bytes = byte_alphabet();
     let mut vocab: BTreeMap<String, usize> = BTreeMap::new();
     for token in bytes.iter().map(|letter| letter.to_string()) {
@@ -114,8 +126,12 @@ pub fn build() -> TokenizerFiles {
         // Writing to a String cannot fail.
         let _ = writeln!(merges, "{left} {right}");
     }
-    let added_tokens: BTreeMap<&str, usize> =
-        SPECIAL.into_iter().enumerate().map(|(at, token)| (token, FIRST_SPECIAL + at)).collect();
+    let added_tokens: BTreeMap<&str, usize> = special_tokens(version)
+        .iter()
+        .copied()
+        .enumerate()
+        .map(|(at, token)| (token, FIRST_SPECIAL + at))
+        .collect();
     TokenizerFiles { vocab: json!(vocab), merges, added_tokens: json!(added_tokens) }
 }
 
@@ -194,14 +210,14 @@ mod tests {
         assert_eq!(alphabet[0], '!');
         assert_eq!(alphabet[220], SPACE, "the space has id 220 in every GPT-2 alphabet");
         assert_eq!(alphabet[198], '\u{10a}', "and the newline 198");
-        let files = build();
+        let files = build(Version::N16);
         assert_eq!(files.vocab["!"], 0);
         assert_eq!(files.vocab["\u{10a}"], 198);
     }
 
     #[test]
     fn ids_are_consecutive_and_leave_room_for_the_special_ones() {
-        let files = build();
+        let files = build(Version::N16);
         let vocab = files.vocab.as_object().unwrap();
         let mut ids: Vec<u64> = vocab.values().map(|id| id.as_u64().unwrap()).collect();
         ids.sort_unstable();

@@ -16,6 +16,11 @@ impl Letterbox {
         let canvas = Size::square(frame.width.max(frame.height));
         Self { canvas, window: Window::centred(frame, canvas) }
     }
+
+    /// The frame as it is.
+    pub fn without_border(frame: Size) -> Self {
+        Self { canvas: frame, window: Window::whole(frame) }
+    }
 }
 
 #[cfg(test)]

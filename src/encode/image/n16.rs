@@ -4,13 +4,11 @@ use super::CHANNELS;
 use super::area::AreaResizer;
 use super::letterbox::Letterbox;
 use super::normalize::to_planes;
-use super::pillow::BicubicResizer;
+pub use super::params::{FrameChainError, FrameChainParams, SHORTEST_EDGE};
+use super::pillow::{BicubicResizer, Rounding};
+pub use super::stages::Stages;
 use super::view::{Size, View, Window};
 use crate::contract::Frame;
-use std::ops::RangeInclusive;
-
-/// Accepted `shortest_image_edge`, in pixels.
-pub const SHORTEST_EDGE: RangeInclusive<u32> = 28..=2048;
 
 /// Sides that the vision tower takes are multiples of this: two patches, which become one token.
 const SIDE_FACTOR: usize = 28;
@@ -18,52 +16,6 @@ const SIDE_FACTOR: usize = 28;
 const MAX_SIDE: usize = 7000;
 const MIN_PIXELS: usize = 4 * SIDE_FACTOR * SIDE_FACTOR;
 const MAX_PIXELS: usize = 4096 * SIDE_FACTOR * SIDE_FACTOR;
-
-/// The part of `processor_config.json` that shapes the pictures.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FrameChainParams {
-    /// `shortest_image_edge`, or `image_target_size[0]` where that is null.
-    pub shortest_edge: u32,
-    /// `crop_fraction`, or `image_crop_size[0] / image_target_size[0]` where that is null.
-    pub crop_fraction: f64,
-}
-
-impl Default for FrameChainParams {
-    /// The released checkpoint's values.
-    fn default() -> Self {
-        Self { shortest_edge: 256, crop_fraction: 0.95 }
-    }
-}
-
-/// Why a frame chain is refused.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum FrameChainError {
-    #[error(
-        "shortest_image_edge is {found}; it must be {} to {} pixels",
-        SHORTEST_EDGE.start(),
-        SHORTEST_EDGE.end()
-    )]
-    ShortestEdge { found: u32 },
-    #[error("crop_fraction is {found}; it must be above 0 and at most 1")]
-    CropFraction { found: f64 },
-    #[error(
-        "the pixels of one frame are 3 x {side} x {side} = {expected} values; the buffer holds {found}"
-    )]
-    OutputLength { side: usize, expected: usize, found: usize },
-}
-
-/// The 8-bit pictures between the steps, of the frame that was encoded last (black before the first).
-#[derive(Clone, Copy)]
-pub struct Stages<'a> {
-    /// The letterboxed frame at `shortest_edge`.
-    pub resize1: View<'a>,
-    /// Its middle.
-    pub crop: View<'a>,
-    /// The crop, back at `shortest_edge`.
-    pub resize2: View<'a>,
-    /// What the vision tower sees, before normalisation.
-    pub u8: View<'a>,
-}
 
 /// Turns camera frames into the pixels that the N1.6 vision tower reads, bit for bit as the reference does:
 /// letterbox, area resize, centre crop, area resize, bicubic resize to whole patches, normalisation.
@@ -91,12 +43,7 @@ impl FrameChain {
     /// A `shortest_edge` outside [`SHORTEST_EDGE`], or a `crop_fraction` outside 0 (excluded) to 1.
     pub fn new(params: FrameChainParams) -> Result<Self, FrameChainError> {
         let FrameChainParams { shortest_edge, crop_fraction } = params;
-        if !SHORTEST_EDGE.contains(&shortest_edge) {
-            return Err(FrameChainError::ShortestEdge { found: shortest_edge });
-        }
-        if !(crop_fraction > 0.0 && crop_fraction <= 1.0) {
-            return Err(FrameChainError::CropFraction { found: crop_fraction });
-        }
+        params.check()?;
         let edge = Size::square(shortest_edge as usize);
         let cropped = (f64::from(shortest_edge) * crop_fraction) as usize;
         let crop = Window::centred(Size::square(cropped.max(1)), edge);
@@ -107,7 +54,7 @@ impl FrameChain {
             output,
             first: None,
             second: AreaResizer::new(crop.size, Window::whole(crop.size), edge),
-            third: BicubicResizer::new(edge, output),
+            third: BicubicResizer::new(edge, output, Rounding::Pillow),
             resize1: vec![0; edge.bytes()],
             resize2: vec![0; edge.bytes()],
             u8: vec![0; output.bytes()],

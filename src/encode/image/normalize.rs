@@ -29,8 +29,9 @@ pub(super) fn to_planes(picture: View<'_>, out: &mut [f32]) {
     }
 }
 
+/// Splits a row of interleaved pixels into normalised planes, each as long as the row has pixels.
 #[multiversion(targets("x86_64+avx+avx2"))]
-fn split_row(row: &[u8], red: &mut [f32], green: &mut [f32], blue: &mut [f32]) {
+pub(super) fn split_row(row: &[u8], red: &mut [f32], green: &mut [f32], blue: &mut [f32]) {
     let planes = red.iter_mut().zip(green).zip(blue);
     for (pixel, ((red, green), blue)) in row.chunks_exact(CHANNELS).zip(planes) {
         *red = normalized(pixel[0]);

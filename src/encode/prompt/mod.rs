@@ -2,8 +2,9 @@
 
 mod formalize;
 pub mod n16;
+pub mod n17;
 
-use super::tokenizer::TokenizerError;
+use super::tokenizer::{Tokenizer, TokenizerError};
 
 pub use formalize::formalize_language;
 
@@ -21,6 +22,31 @@ pub struct Prompt {
     pub token_ids: Vec<u32>,
     /// True where a token stands for a piece of a picture, `[tokens]`.
     pub image_mask: Vec<bool>,
+}
+
+impl Prompt {
+    /// Checks a tokenised prompt for `images` pictures of `tokens_per_image` tokens each.
+    ///
+    /// # Errors
+    /// Too many tokens, or not as many image tokens as the pictures have.
+    fn new(
+        instruction: String,
+        token_ids: Vec<u32>,
+        image_token: u32,
+        images: usize,
+        tokens_per_image: usize,
+    ) -> Result<Self, PromptError> {
+        if token_ids.len() > MAX_PROMPT_TOKENS {
+            return Err(PromptError::TooManyTokens { tokens: token_ids.len() });
+        }
+        let image_mask: Vec<bool> = token_ids.iter().map(|&id| id == image_token).collect();
+        let found = image_mask.iter().filter(|&&image| image).count();
+        let expected = images * tokens_per_image;
+        if found != expected {
+            return Err(PromptError::ImageTokens { images, expected, found });
+        }
+        Ok(Self { instruction, token_ids, image_mask })
+    }
 }
 
 /// Why an instruction does not become a prompt.
@@ -77,4 +103,24 @@ pub fn check_instruction(instruction: &str) -> Result<(), PromptError> {
         return Err(PromptError::TooLong { chars });
     }
     Ok(())
+}
+
+/// The instruction as it goes into the prompt, formalised where the checkpoint asks for it.
+///
+/// # Errors
+/// It is empty, too long, without a single word, or contains a token of `tokenizer` that is no text.
+fn formal_instruction(
+    tokenizer: &Tokenizer,
+    instruction: &str,
+    formalize: bool,
+) -> Result<String, PromptError> {
+    check_instruction(instruction)?;
+    let formal = if formalize { formalize_language(instruction) } else { instruction.to_string() };
+    if is_blank(&formal) {
+        return Err(PromptError::NothingLeft { instruction: instruction.to_string() });
+    }
+    match tokenizer.added_token_in(&formal) {
+        Some(token) => Err(PromptError::ControlToken { token: token.to_string() }),
+        None => Ok(formal),
+    }
 }

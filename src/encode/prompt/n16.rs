@@ -1,8 +1,6 @@
 //! The prompt of N1.6 (spec, section 5).
 
-use super::{
-    MAX_PROMPT_TOKENS, Prompt, PromptError, check_instruction, formalize_language, is_blank,
-};
+use super::{MAX_PROMPT_TOKENS, Prompt, PromptError, formal_instruction};
 use crate::encode::tokenizer::Tokenizer;
 
 /// Stands for one token of a picture.
@@ -66,31 +64,14 @@ impl PromptEncoder {
     /// An instruction that is empty, too long, without a single word, or that contains a control token; no picture;
     /// a prompt of too many tokens.
     pub fn encode(&self, instruction: &str, images: usize) -> Result<Prompt, PromptError> {
-        check_instruction(instruction)?;
-        let formal =
-            if self.formalize { formalize_language(instruction) } else { instruction.to_string() };
-        if is_blank(&formal) {
-            return Err(PromptError::NothingLeft { instruction: instruction.to_string() });
-        }
-        if let Some(token) = self.tokenizer.added_token_in(&formal) {
-            return Err(PromptError::ControlToken { token: token.to_string() });
-        }
+        let formal = formal_instruction(&self.tokenizer, instruction, self.formalize)?;
         let most = MAX_PROMPT_TOKENS / self.tokens_per_image.max(1);
         if images == 0 || images > most {
             return Err(PromptError::Images { images, most });
         }
 
         let token_ids = self.tokenizer.encode(&self.text(&formal, images))?;
-        if token_ids.len() > MAX_PROMPT_TOKENS {
-            return Err(PromptError::TooManyTokens { tokens: token_ids.len() });
-        }
-        let image_mask: Vec<bool> = token_ids.iter().map(|&id| id == IMAGE_TOKEN_ID).collect();
-        let found = image_mask.iter().filter(|&&image| image).count();
-        let expected = images * self.tokens_per_image;
-        if found != expected {
-            return Err(PromptError::ImageTokens { images, expected, found });
-        }
-        Ok(Prompt { instruction: formal, token_ids, image_mask })
+        Prompt::new(formal, token_ids, IMAGE_TOKEN_ID, images, self.tokens_per_image)
     }
 
     /// The text that is tokenised, as one piece: the merges may cross from the instruction into what follows it.

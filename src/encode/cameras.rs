@@ -1,0 +1,117 @@
+//! The cameras of an N1.7 policy: their frames become pictures as they arrive, or at the latest when a request needs
+//! them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::image::n17::{FrameChain, FrameChainError, FrameChainParams, MERGE, Picture};
+use super::kept::Kept;
+use super::prompt::MAX_PROMPT_TOKENS;
+use super::{EncodeError, FrameIntake};
+use crate::contract::{Embodiment, Frame};
+
+/// Shape of the frames, as width and height, with which released policies were trained. Frames that become pictures of
+/// another shape are refused.
+const TRAINED_FRAMES: [(&str, [u32; 2]); 1] =
+    [("oxe_droid_relative_eef_relative_joint", [1280, 720])];
+
+/// One frame chain per camera, each behind a lock of its own.
+#[derive(Debug)]
+pub struct Cameras {
+    names: Vec<String>,
+    cameras: Vec<Mutex<Camera>>,
+}
+
+/// One camera.
+#[derive(Debug)]
+pub struct Camera {
+    name: String,
+    chain: FrameChain,
+    letterbox: bool,
+    /// Rows and columns of patches that every picture must have; `None`: any.
+    trained_grid: Option<[usize; 2]>,
+    kept: Kept<Picture>,
+    /// Width and height of the frame that was checked last.
+    checked: Option<[u32; 2]>,
+}
+
+impl Cameras {
+    /// # Errors
+    /// `params` that no chain can be built for.
+    pub fn new(
+        embodiment: &Embodiment,
+        params: FrameChainParams,
+        letterbox: bool,
+    ) -> Result<Self, FrameChainError> {
+        let chain = FrameChain::new(params, letterbox)?;
+        let trained = TRAINED_FRAMES.iter().find(|(tag, _)| *tag == embodiment.tag);
+        let trained_grid = trained.map(|(_, [width, height])| chain.grid(*width, *height));
+        let camera = |name: &String| Camera {
+            name: name.clone(),
+            chain: chain.clone(),
+            letterbox,
+            trained_grid,
+            kept: Kept::default(),
+            checked: None,
+        };
+        let names = embodiment.cameras.clone();
+        let cameras = names.iter().map(|name| Mutex::new(camera(name))).collect();
+        Ok(Self { names, cameras })
+    }
+
+    /// The camera of this number in the embodiment's list.
+    pub fn camera(&self, number: usize) -> MutexGuard<'_, Camera> {
+        // A thread that panicked can only have left a picture half written, of a frame that is not yet kept.
+        self.cameras[number].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FrameIntake for Cameras {
+    fn arrived(&self, camera: &str, frame: &Arc<Frame>) -> Result<(), EncodeError> {
+        let number = self.names.iter().position(|name| name == camera).ok_or_else(|| {
+            EncodeError::UnknownCamera { camera: camera.to_owned(), expected: self.names.clone() }
+        })?;
+        self.camera(number).picture(frame).map(|_| ())
+    }
+}
+
+impl Camera {
+    /// The picture that `frame` becomes; made once for every frame.
+    ///
+    /// # Errors
+    /// A frame whose picture is of a shape that is not served.
+    pub fn picture(&mut self, frame: &Arc<Frame>) -> Result<&Picture, EncodeError> {
+        self.check(frame)?;
+        let Self { chain, kept, .. } = self;
+        Ok(kept.get_or_make(frame, |picture| chain.encode(frame, picture)))
+    }
+
+    /// Says once per frame size what becomes of it.
+    fn check(&mut self, frame: &Frame) -> Result<(), EncodeError> {
+        let size = [frame.width(), frame.height()];
+        if self.checked == Some(size) {
+            return Ok(());
+        }
+        let [width, height] = size;
+        let grid = self.chain.grid(width, height);
+        if let Some(expected) = self.trained_grid.filter(|expected| *expected != grid) {
+            // There is a frame of the trained shape, so that there are ratios.
+            let ratios = self.chain.ratios(expected).unwrap_or_default();
+            let camera = self.name.clone();
+            return Err(EncodeError::AspectRatio { camera, width, height, grid, expected, ratios });
+        }
+        let tokens = grid[0] * grid[1] / (MERGE * MERGE);
+        if tokens > MAX_PROMPT_TOKENS {
+            let camera = self.name.clone();
+            return Err(EncodeError::PictureTokens { camera, width, height, tokens });
+        }
+        tracing::info!(
+            "camera '{}': frames of {width}x{height} become {}x{} patches, letterbox {}",
+            self.name,
+            grid[0],
+            grid[1],
+            if self.letterbox { "on" } else { "off" },
+        );
+        self.checked = Some(size);
+        Ok(())
+    }
+}
