@@ -32,6 +32,8 @@ pub struct PolicyOptions {
     pub letterbox: Letterbox,
     /// Threads of the CPU backend; 0 means all cores.
     pub threads: usize,
+    /// Version that the checkpoint has to be of; `None`: any.
+    pub version: Option<Version>,
 }
 
 /// A loaded policy for one embodiment.
@@ -49,6 +51,8 @@ pub struct Policy {
 pub enum PolicyError {
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    #[error("{} is a checkpoint of {found}, not of {wanted}; ask for {found}, or give another snapshot", dir.display())]
+    OtherVersion { dir: PathBuf, wanted: Version, found: Version },
     #[error("the checkpoint serves the embodiments {served:?}; choose one")]
     ChooseEmbodiment { served: Vec<String> },
     #[error(transparent)]
@@ -72,7 +76,7 @@ impl Policy {
         options: &PolicyOptions,
         taps: Option<&mut dyn TapSink>,
     ) -> Result<Self, PolicyError> {
-        let snapshot = Snapshot::open(&options.snapshot)?;
+        let snapshot = open_snapshot(options)?;
         let embodiment = choose_embodiment(&snapshot, options.embodiment.as_deref())?.clone();
         let tokenizer = Tokenizer::open(&tokenizer_dir(options, snapshot.dir()))?;
         let slot = embodiment.slot;
@@ -185,6 +189,21 @@ impl Policy {
             normalized: output.actions,
             timings,
         })
+    }
+}
+
+/// The snapshot of the options.
+///
+/// # Errors
+/// What is wrong with it, or that it is of another version than the options ask for.
+pub fn open_snapshot(options: &PolicyOptions) -> Result<Snapshot, PolicyError> {
+    let snapshot = Snapshot::open(&options.snapshot)?;
+    let found = snapshot.version();
+    match options.version {
+        Some(wanted) if wanted != found => {
+            Err(PolicyError::OtherVersion { dir: options.snapshot.clone(), wanted, found })
+        }
+        _ => Ok(snapshot),
     }
 }
 

@@ -49,6 +49,15 @@ pub enum StateEncoding {
 }
 
 impl StateEncoding {
+    /// Name as in messages and tables.
+    pub fn name(&self) -> &'static str {
+        match self {
+            StateEncoding::SinCos => "sin_cos",
+            StateEncoding::MeanStd { .. } => "mean_std",
+            StateEncoding::MinMax { .. } => "min_max",
+        }
+    }
+
     /// Columns that a group of `dim` raw values takes up in the model's state vector.
     pub fn encoded_dim(&self, dim: usize) -> usize {
         match self {
@@ -123,4 +132,16 @@ pub enum ActionNormalization {
     MeanStd { mean: Vec<f64>, std: Vec<f64> },
     /// As `MeanStd`, with statistics of each dimension at each step; `[horizon, dim]`, row-major.
     MeanStdPerStep { mean: Vec<f64>, std: Vec<f64> },
+}
+
+impl ActionNormalization {
+    /// Name as in messages and tables.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ActionNormalization::MinMax { .. } => "min_max",
+            ActionNormalization::MinMaxPerStep { .. } => "min_max_per_step",
+            ActionNormalization::MeanStd { .. } => "mean_std",
+            ActionNormalization::MeanStdPerStep { .. } => "mean_std_per_step",
+        }
+    }
 }

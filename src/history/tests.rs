@@ -276,8 +276,8 @@ fn case_36_a_new_goal_never_sees_a_frame_of_the_one_before() {
     assert!(text.contains("'wrist'") && !text.contains("arm"), "{text}");
     show(&mut history, 1_000, 102, 0);
     show(&mut history, 1_010, 103, 1);
-    show(&mut history, 1_033, 104, 0);
-    let seen = history.observation(at(1_080), "fold", &FRESHNESS).expect("complete").observation;
+    show(&mut history, 1_100, 104, 0);
+    let seen = history.observation(at(1_140), "fold", &FRESHNESS).expect("complete").observation;
     assert_eq!(seen.frames["exterior"], [frame(102), frame(104)]);
     assert_eq!(seen.frames["wrist"], [frame(103), frame(103)]);
 

@@ -112,11 +112,11 @@ fn cameras(shared: &Shared, max_age: f64) -> Vec<CameraSpec> {
 
 fn states(shared: &Shared, max_age: f64) -> Vec<StateMessage> {
     let spec = |group: &StateGroupSpec| {
-        let (encoding, bounds) = encoding(&group.encoding);
+        let bounds = state_bounds(&group.encoding);
         StateMessage {
             name: group.name.clone(),
             dim: group.dim as u32,
-            encoding: encoding.to_owned(),
+            encoding: group.encoding.name().to_owned(),
             min: bounds.map(|(min, _)| min.clone()).unwrap_or_default(),
             max: bounds.map(|(_, max)| max.clone()).unwrap_or_default(),
             max_age,
@@ -181,22 +181,24 @@ fn layout_number(layout: PoseLayout) -> u8 {
 /// Lower and upper bounds.
 type Bounds<'a> = Option<(&'a Vec<f64>, &'a Vec<f64>)>;
 
-fn encoding(encoding: &StateEncoding) -> (&'static str, Bounds<'_>) {
+fn state_bounds(encoding: &StateEncoding) -> Bounds<'_> {
     match encoding {
-        StateEncoding::SinCos => ("sin_cos", None),
-        StateEncoding::MeanStd { .. } => ("mean_std", None),
-        StateEncoding::MinMax { min, max, .. } => ("min_max", Some((min, max))),
+        StateEncoding::SinCos | StateEncoding::MeanStd { .. } => None,
+        StateEncoding::MinMax { min, max, .. } => Some((min, max)),
+    }
+}
+
+fn action_bounds(normalization: &ActionNormalization) -> Bounds<'_> {
+    match normalization {
+        ActionNormalization::MinMax { min, max }
+        | ActionNormalization::MinMaxPerStep { min, max } => Some((min, max)),
+        ActionNormalization::MeanStd { .. } | ActionNormalization::MeanStdPerStep { .. } => None,
     }
 }
 
 fn action(shared: &Shared, group: &ActionGroupSpec) -> ActionMessage {
     let joints = shared.settings.action_joints.iter().find(|moved| moved.group == group.name);
-    let (normalization, bounds) = match &group.normalization {
-        ActionNormalization::MinMax { min, max } => ("min_max", Some((min, max))),
-        ActionNormalization::MinMaxPerStep { min, max } => ("min_max_per_step", Some((min, max))),
-        ActionNormalization::MeanStd { .. } => ("mean_std", None),
-        ActionNormalization::MeanStdPerStep { .. } => ("mean_std_per_step", None),
-    };
+    let bounds = action_bounds(&group.normalization);
     let relative_to = match &group.reference {
         ActionReference::RelativeJoint { state_group }
         | ActionReference::RelativePose { state_group, .. } => state_group.clone(),
@@ -209,7 +211,7 @@ fn action(shared: &Shared, group: &ActionGroupSpec) -> ActionMessage {
         relative_to,
         joint_names: joints.map(|moved| moved.joints.clone()).unwrap_or_default(),
         columns: Vec::new(),
-        normalization: normalization.to_owned(),
+        normalization: group.normalization.name().to_owned(),
         min: bounds.map(|(min, _)| min.clone()).unwrap_or_default(),
         max: bounds.map(|(_, max)| max.clone()).unwrap_or_default(),
     }
