@@ -150,15 +150,14 @@ fn with_version(
 ) -> Result<Vec<(String, Value)>, WrongUsage> {
     let Some(wanted) = wanted else { return Ok(overrides) };
     let wanted = Value::Text(wanted.name().to_owned());
-    match overrides.iter().find(|(name, _)| name == "version") {
-        Some((_, given)) if *given != wanted => {
-            return Err(usage(format!(
-                "--version is {wanted}, but the parameter 'version' is {given}"
-            )));
-        }
-        Some(_) => {}
-        None => overrides.push(("version".to_owned(), wanted)),
+    let any = Value::Text("auto".to_owned());
+    if let Some((_, given)) = overrides.iter().find(|(name, _)| name == "version")
+        && ![&wanted, &any].contains(&given)
+    {
+        return Err(usage(format!("--version is {wanted}, but parameter 'version' is {given}")));
     }
+    overrides.retain(|(name, _)| name != "version");
+    overrides.push(("version".to_owned(), wanted));
     Ok(overrides)
 }
 
