@@ -199,6 +199,7 @@ pub mod tests {
     use proptest::prelude::*;
 
     /// Writes plain CDR by the rules: every value aligned to its size, counted from behind the encapsulation.
+    #[derive(Default)]
     pub struct Writer(Vec<u8>);
 
     impl Writer {
