@@ -2,7 +2,8 @@
 //!
 //! `cargo bench --bench predict` measures the tiny one. Larger ones have to be written first and named:
 //! `GR00T_BENCH_SNAPSHOT=DIR cargo bench --bench predict`. `benches/reference/torch_n16.py` measures the same forward
-//! pass in torch.
+//! pass in torch; for prompts of the same length, `GR00T_BENCH_TOKENIZER=DIR` names the model's real tokenizer files, since
+//! the made-up ones of synthetic checkpoints need more tokens.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use gr00t_blackhole::policy::{Policy, PolicyOptions};
 use tempfile::TempDir;
 
 const SNAPSHOT_VARIABLE: &str = "GR00T_BENCH_SNAPSHOT";
+const TOKENIZER_VARIABLE: &str = "GR00T_BENCH_TOKENIZER";
 const FRAME_SIDE: u32 = 256;
 
 /// The snapshot that the user named, or a tiny one that lives as long as the folder.
@@ -46,6 +48,7 @@ fn predict_gr1(criterion: &mut Criterion) {
     let (dir, _folder) = snapshot();
     let options = PolicyOptions {
         snapshot: dir,
+        tokenizer: std::env::var_os(TOKENIZER_VARIABLE).map(PathBuf::from),
         embodiment: Some("gr1".to_owned()),
         ..PolicyOptions::default()
     };

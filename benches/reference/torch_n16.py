@@ -8,7 +8,7 @@ The unused language head is left out. One case of the golden data is run, its re
     python torch_n16.py SNAPSHOT CASE.safetensors [--runs 5] [--threads 2]
     python torch_n16.py --linear [--threads 2]
 
-Needs torch (2.7.1 is the reference's version), numpy and safetensors.
+Needs torch (2.7.1 is the reference's version), numpy, safetensors, opencv-python-headless and pillow.
 """
 
 import argparse
@@ -19,8 +19,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from frame_chain import plain_chain
+from PIL import Image
 from safetensors import safe_open
 
 # Of `action_pred`, whose values are around 1.
@@ -227,10 +230,11 @@ def load_case(path):
     """Inputs of a golden case and its `action_pred`."""
     case = json.loads(path.with_suffix(".json").read_text())
     with safe_open(path, framework="pt") as file:
-        images = [file.get_tensor(f"image{n}.u8") for n in range(len(case["image_order"]))]
-        pixels = torch.stack([(image.float() - 127.5) / 127.5 for image in images]).permute(0, 3, 1, 2)
+        # Large cases store only a part of the pixels, so they are made from the frames again.
+        frames = [np.asarray(Image.open(path.parent / frame["png"]).convert("RGB")) for frame in case["frames"]]
+        pixels = torch.from_numpy(np.stack([plain_chain(frame)["pixels"] for frame in frames]))
         inputs = (
-            pixels.contiguous(),
+            pixels,
             file.get_tensor("input_ids"),
             file.get_tensor("state_normalized"),
             file.get_tensor("initial_noise"),

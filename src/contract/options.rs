@@ -39,7 +39,7 @@ impl CancelToken {
 /// Receives intermediate values by name, for tests and fidelity reports.
 ///
 /// A tap is a name of the golden files without their `tap.` prefix, such as `vit.block0.attn`.
-pub trait TapSink {
+pub trait TapSink: Send {
     /// `values` is `[rows, cols]`, row-major.
     fn tap(&mut self, name: &str, rows: usize, cols: usize, values: &[f32]);
 }

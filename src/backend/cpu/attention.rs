@@ -2,11 +2,9 @@
 
 use std::cell::Cell;
 
-use pulp::Arch;
-
 use super::mat::{Mat, MatMut};
 use super::math;
-use super::parallel::{for_column_blocks, for_row_blocks};
+use super::parallel::{for_column_blocks, for_row_blocks, vectorized};
 use crate::program::AttentionShape;
 
 /// Query rows worked on at a time, so that their scores stay in the second-level cache. A fixed number: it changes
@@ -88,7 +86,7 @@ impl Head<'_> {
             let v = self.v.block(0, seen, 0, self.v.cols());
             let mut weights = MatMut::new(&mut scores, rows, seen, seen);
             product(q, k, Right::Transposed, self.scale, &mut weights);
-            Arch::new().dispatch(
+            vectorized(
                 #[inline(always)]
                 || {
                     for row in 0..rows {

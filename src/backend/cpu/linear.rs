@@ -1,33 +1,26 @@
 //! Products with the matrices of the checkpoint.
 //!
-//! The columns of the result are cut into blocks for the threads; a block takes all rows, so that its weights come
-//! from memory once. Which thread computes a block changes nothing in it (see [`super::tile`]).
+//! The columns of the result are cut into tiles for the threads; a tile takes all rows, so that its weights come from
+//! memory once. Which thread computes a tile changes nothing in it (see [`super::tile`]).
 
 use std::cell::Cell;
 use std::ops::Range;
 
-use half::bf16;
-use pulp::{Arch, Simd, WithSimd, bytemuck};
+use pulp::{Arch, Simd, WithSimd};
 
 use super::mat::{Bias, Mat, MatMut, WeightBlock};
 use super::math;
+use super::panel::{aligned, pack};
 use super::parallel::for_column_blocks;
-use super::tile::{PackedRows, tile};
+use super::tile::{STRIDE, TILE_VECTORS, band_height, tile, tile_columns};
 use crate::program::{Activation, Orientation};
 
-/// Most columns of a block: few enough that the weights of a chunk stay in the second-level cache.
-const MAX_BLOCK_COLUMNS: usize = 72;
-
-/// Columns are dealt out in multiples of this many; every width of a tile divides it.
-const COLUMN_STEP: usize = 12;
-
-/// Blocks per thread that even out the load.
-const BLOCKS_PER_THREAD: usize = 4;
+/// Most elements of `k` worked on at a time: the weights of a tile then stay in the second-level cache.
+const MAX_CHUNK: usize = 2048;
 
 thread_local! {
     /// Kept between calls, so that a running network does not allocate.
-    static PACKED_ROWS: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
-    static PANEL: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
+    static PANEL: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
 }
 
 /// `out = activation(x W^T + bias)`, or `x W` for a weight stored `[in, out]`.
@@ -60,24 +53,15 @@ impl WithSimd for Product<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { x, weight, bias, activation, out } = self;
-        let mut scratch = PACKED_ROWS.take();
-        let x = PackedRows::pack(simd, x, &mut scratch);
-        let width = block_columns(out.cols());
-        for_column_blocks(out, width, &|first, out| {
-            simd.vectorize(ColumnBlock { x: &x, weight, bias, activation, first, out });
+        for_column_blocks(out, tile_columns::<S>(), &|first, out| {
+            simd.vectorize(ColumnTile { x, weight, bias, activation, first, out });
         });
-        PACKED_ROWS.set(scratch);
     }
 }
 
-fn block_columns(columns: usize) -> usize {
-    let even = columns.div_ceil(BLOCKS_PER_THREAD * rayon::current_num_threads());
-    even.next_multiple_of(COLUMN_STEP).clamp(COLUMN_STEP, MAX_BLOCK_COLUMNS)
-}
-
-/// Some columns of a product.
-struct ColumnBlock<'a> {
-    x: &'a PackedRows<'a>,
+/// The columns of a product that make up one tile, or less.
+struct ColumnTile<'a> {
+    x: Mat<'a>,
     weight: WeightBlock<'a>,
     bias: Bias<'a>,
     activation: Activation,
@@ -86,31 +70,35 @@ struct ColumnBlock<'a> {
     out: MatMut<'a>,
 }
 
-impl WithSimd for ColumnBlock<'_> {
+impl WithSimd for ColumnTile<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let mut scratch = PANEL.take();
-        let panel = self.panel(&mut scratch);
         for row in 0..self.out.rows() {
             self.out.row_mut(row).fill(0.0);
         }
-        for (first, len) in self.x.depth().chunks() {
-            let next = match first + len {
-                end if end < self.x.depth().padded() => end / 2,
-                _ => self.out.cols() * panel.stride,
-            };
-            let chunk = Chunk { first, len, panel, next };
+        let (k, width) = (self.x.cols(), tile_columns::<S>());
+        let columns = self.first..self.first + self.out.cols();
+        let chunk_len = k.div_ceil(k.div_ceil(MAX_CHUNK).max(1)).next_multiple_of(STRIDE);
+        for first in (0..k).step_by(chunk_len) {
+            let inputs = first..k.min(first + chunk_len);
+            let panel = aligned(&mut scratch, inputs.len() * width);
+            pack(self.weight, columns.clone(), inputs.clone(), width, panel);
+            let chunk = Chunk { inputs, panel };
             let mut row = 0;
             while row < self.x.rows() {
-                let height = band_height(self.x.rows() - row);
+                let height = band_height::<S>(self.x.rows() - row);
                 match height {
-                    1 => self.add_band::<S, 1, 4>(simd, chunk, row),
-                    2 => self.add_band::<S, 2, 3>(simd, chunk, row),
-                    3 => self.add_band::<S, 3, 3>(simd, chunk, row),
-                    4 => self.add_band::<S, 4, 2>(simd, chunk, row),
-                    _ => self.add_band::<S, 5, 2>(simd, chunk, row),
+                    1 => self.add_band::<S, 1>(simd, &chunk, row),
+                    2 => self.add_band::<S, 2>(simd, &chunk, row),
+                    3 => self.add_band::<S, 3>(simd, &chunk, row),
+                    4 => self.add_band::<S, 4>(simd, &chunk, row),
+                    5 => self.add_band::<S, 5>(simd, &chunk, row),
+                    6 => self.add_band::<S, 6>(simd, &chunk, row),
+                    7 => self.add_band::<S, 7>(simd, &chunk, row),
+                    _ => self.add_band::<S, 8>(simd, &chunk, row),
                 }
                 row += height;
             }
@@ -124,53 +112,31 @@ impl WithSimd for ColumnBlock<'_> {
     }
 }
 
-/// Rows of the next band of tiles. A tile of five rows and two columns fills the registers best; what is left over
-/// is dealt out so that no band is a single row.
-fn band_height(rows_left: usize) -> usize {
-    match rows_left {
-        6 => 3,
-        7 => 4,
-        _ => rows_left.min(5),
-    }
-}
-
-/// The weights of a column block along a chunk of `k`.
-#[derive(Clone, Copy)]
+/// A tile along a part of `k`.
 struct Chunk<'a> {
-    first: usize,
-    len: usize,
-    panel: Panel<'a>,
-    /// Where in the panel the weights begin that will be worked on next.
-    next: usize,
+    inputs: Range<usize>,
+    /// Its weights, `[inputs, width of a tile]`.
+    panel: &'a [f32],
 }
 
-/// The weights of a column block, one row of bf16 pairs per column of the product.
-#[derive(Clone, Copy)]
-struct Panel<'a> {
-    pairs: &'a [u32],
-    stride: usize,
+/// Weights that will be needed after those at hand.
+struct Ahead<'a> {
+    weight: WeightBlock<'a>,
+    columns: Range<usize>,
+    first_input: usize,
 }
 
-impl<'a> Chunk<'a> {
+impl Ahead<'_> {
+    /// Calls up the part that is worked on after as many strides; one stride is a cache line of a column.
     #[inline(always)]
-    fn column<S: Simd>(&self, column: usize) -> &'a [S::u32s] {
-        let first = column * self.panel.stride + self.first / 2;
-        S::as_simd_u32s(&self.panel.pairs[first..][..self.len / 2]).0
-    }
-
-    /// Calls up some cache lines of `column` of the next chunk.
-    #[inline(always)]
-    fn prefetch(&self, column: usize, lines: Range<usize>) {
-        let start = self.next + column * self.panel.stride;
-        for line in lines {
-            if let Some(pair) = self.panel.pairs.get(start + line * CACHE_LINE_PAIRS) {
-                prefetch(pair);
+    fn prefetch(&self, stride: usize) {
+        for column in self.columns.clone() {
+            if let Some(value) = self.weight.row(column).get(self.first_input + stride * STRIDE) {
+                prefetch(value);
             }
         }
     }
 }
-
-const CACHE_LINE_PAIRS: usize = 16;
 
 /// Calls up the cache line of a value.
 #[inline(always)]
@@ -185,123 +151,61 @@ fn prefetch<T>(value: &T) {
     let _ = value;
 }
 
-/// Inputs and columns that are transposed at a time: whole cache lines of the result, and no more of them than the
-/// cache holds at any distance.
-const TRANSPOSED_INPUTS: usize = 2 * CACHE_LINE_PAIRS;
-const TRANSPOSED_COLUMNS: usize = 8;
-
-/// Writes some columns of a weight stored `[in, out]` as rows of `stride` pairs, which are zero before.
-fn transpose(weight: WeightBlock<'_>, columns: Range<usize>, stride: usize, pairs: &mut [u32]) {
-    let inputs = weight.inputs();
-    for first_input in (0..inputs).step_by(TRANSPOSED_INPUTS) {
-        let last_input = inputs.min(first_input + TRANSPOSED_INPUTS);
-        // The rows lie too far apart for the processor to see them coming.
-        for input in last_input..inputs.min(last_input + TRANSPOSED_INPUTS) {
-            for value in weight.row(input)[columns.clone()].iter().step_by(2 * CACHE_LINE_PAIRS) {
-                prefetch(value);
-            }
-        }
-        for first in columns.clone().step_by(TRANSPOSED_COLUMNS) {
-            let last = columns.end.min(first + TRANSPOSED_COLUMNS);
-            let target = &mut pairs[(first - columns.start) * stride..];
-            for input in (first_input..last_input).step_by(2) {
-                let even = &weight.row(input)[first..last];
-                // The padding's partner of the last input is anything finite: there are zeros on the other side.
-                let odd = &weight.row(inputs.min(input + 2) - 1)[first..last];
-                for (column, (even, odd)) in even.iter().zip(odd).enumerate() {
-                    let pair = u32::from(even.to_bits()) | u32::from(odd.to_bits()) << 16;
-                    target[column * stride + input / 2] = pair;
-                }
-            }
-        }
-    }
-}
-
-impl ColumnBlock<'_> {
-    /// The weights as they lie in the checkpoint where that is possible, else rearranged in `scratch`.
-    fn panel<'s>(&self, scratch: &'s mut Vec<u32>) -> Panel<'s>
-    where
-        Self: 's,
-    {
-        let (k, padded) = (self.weight.inputs(), self.x.depth().padded());
-        let stride = padded / 2;
-        let columns = self.first..self.first + self.out.cols();
-        if self.weight.orientation() == Orientation::OutIn && k == padded {
-            // Fails where a tensor starts between two multiples of four bytes.
-            if let Ok(pairs) = bytemuck::try_cast_slice(self.weight.rows_from(columns.start)) {
-                return Panel { pairs, stride };
-            }
-        }
-        scratch.clear();
-        scratch.resize(columns.len() * stride, 0);
-        match self.weight.orientation() {
-            Orientation::OutIn => {
-                let values: &mut [bf16] = bytemuck::cast_slice_mut(scratch);
-                for (target, column) in values.chunks_exact_mut(padded).zip(columns) {
-                    target[..k].copy_from_slice(self.weight.row(column));
-                }
-            }
-            Orientation::InOut => transpose(self.weight, columns, stride, scratch),
-        }
-        Panel { pairs: scratch, stride }
+impl<'a> ColumnTile<'a> {
+    /// What comes after `chunk`: these columns further along `k`, or the columns beside them from the start. Every row
+    /// of the product calls up its share, so that all of it is there when the last row is done.
+    fn ahead(&self, chunk: &Chunk<'_>, rows: Range<usize>) -> Ahead<'a> {
+        let width = self.out.cols();
+        let (first_column, first_input) = match chunk.inputs.end {
+            end if end < self.x.cols() => (self.first, end),
+            _ => (self.first + width, 0),
+        };
+        let share = |row: usize| first_column + row * width / self.x.rows();
+        let columns = match self.weight.orientation() {
+            Orientation::OutIn => share(rows.start)..share(rows.end).min(self.weight.outputs()),
+            // The columns beside these lie in the same cache lines.
+            Orientation::InOut => 0..0,
+        };
+        Ahead { weight: self.weight, columns, first_input }
     }
 
-    /// Adds the products along one chunk to `H` rows, in tiles of `W` columns.
+    /// Adds the products along one chunk to `H` rows.
     #[inline(always)]
-    fn add_band<S: Simd, const H: usize, const W: usize>(
-        &mut self,
-        simd: S,
-        chunk: Chunk<'_>,
-        row: usize,
-    ) {
-        let mut x = [const { &[] as &[[S::f32s; 2]] }; H];
+    fn add_band<S: Simd, const H: usize>(&mut self, simd: S, chunk: &Chunk<'_>, row: usize) {
+        let mut x = [const { &[] as &[f32] }; H];
         for (i, x) in x.iter_mut().enumerate() {
-            *x = self.x.row::<S>(row + i, chunk.first, chunk.len);
+            *x = &self.x.row(row + i)[chunk.inputs.clone()];
         }
-        // Each band calls up its share, so that the whole next chunk has come by the time the last row is done.
-        let lines = (chunk.len / 2).div_ceil(CACHE_LINE_PAIRS);
-        let share = row * lines / self.x.rows()..(row + H) * lines / self.x.rows();
-        let mut column = 0;
-        while column + W <= self.out.cols() {
-            for j in 0..W {
-                chunk.prefetch(column + j, share.clone());
-            }
-            self.add_tile::<S, H, W>(simd, x, chunk, row, column);
-            column += W;
-        }
-        while column < self.out.cols() {
-            chunk.prefetch(column, share.clone());
-            self.add_tile::<S, H, 1>(simd, x, chunk, row, column);
-            column += 1;
-        }
-    }
-
-    #[inline(always)]
-    fn add_tile<S: Simd, const H: usize, const W: usize>(
-        &mut self,
-        simd: S,
-        x: [&[[S::f32s; 2]]; H],
-        chunk: Chunk<'_>,
-        row: usize,
-        column: usize,
-    ) {
-        let mut w = [const { &[] as &[S::u32s] }; W];
-        for (j, w) in w.iter_mut().enumerate() {
-            *w = chunk.column::<S>(column + j);
-        }
-        let sums = tile::<S, H, W>(simd, x, w);
+        let panel = S::as_simd_f32s(chunk.panel).0.as_chunks::<TILE_VECTORS>().0;
+        let ahead = self.ahead(chunk, row..row + H);
+        let sums = tile::<S, H>(
+            simd,
+            x,
+            panel,
+            #[inline(always)]
+            |stride| ahead.prefetch(stride),
+        );
         for (i, sums) in sums.iter().enumerate() {
-            let out = &mut self.out.row_mut(row + i)[column..column + W];
-            for (out, sum) in out.iter_mut().zip(sums) {
-                *out += sum;
+            let out = self.out.row_mut(row + i);
+            let (vectors, rest) = S::as_mut_simd_f32s(out);
+            if rest.is_empty() && vectors.len() == TILE_VECTORS {
+                for (out, sum) in vectors.iter_mut().zip(sums) {
+                    *out = simd.add_f32s(*out, *sum);
+                }
+            } else {
+                let sums: &[f32] = pulp::bytemuck::cast_slice(sums);
+                for (out, sum) in out.iter_mut().zip(sums) {
+                    *out += sum;
+                }
             }
         }
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::{assert_close, on_threads, random, random_bf16};
+    use half::bf16;
+
     use super::*;
 
     /// A product to compute: `x` has `gap` columns between its rows that belong to nobody, and so has the result.

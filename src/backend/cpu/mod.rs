@@ -9,6 +9,7 @@ pub mod mat;
 pub mod math;
 mod memory;
 pub mod norm;
+mod panel;
 mod parallel;
 #[cfg(test)]
 mod testing;

@@ -1,208 +1,56 @@
-//! Inner products of f32 rows with bf16 rows, several at once: the inside of every product with the checkpoint.
+//! Products of f32 rows with a few columns of weights: the inside of every product with the checkpoint.
 //!
-//! The weights are read as they lie in the file. One load of 32-bit lanes holds pairs of bf16: shifting up leaves the
-//! even elements as f32, masking leaves the odd ones. So the f32 rows are packed with the even and odd elements of
-//! each block apart, and the widening costs one instruction per vector of weights.
-//!
-//! Every sum is taken in one order: lane by lane along a chunk of `k`, then the lanes, then the chunks. It depends on
-//! the vector width of the machine, not on the shape of a tile, on the number of rows or on threads.
+//! The lanes of a vector are columns of the product. So every sum is taken in the order of `k`, in one lane: it does not
+//! depend on the vector width of the machine, on the shape of a tile, on the number of rows or on threads.
 
 use pulp::Simd;
 
-use super::mat::Mat;
+/// Vectors of columns in a tile.
+pub const TILE_VECTORS: usize = 3;
 
-/// Most elements of `k` worked on at a time: the rows of a tile then stay in the first-level cache.
-const MAX_CHUNK: usize = 1152;
+/// Steps along `k` after which a tile does something else for a moment.
+pub const STRIDE: usize = 32;
 
-/// Where the packed rows start in memory.
-const CACHE_LINE_BYTES: usize = 64;
-
-/// Elements of `k` that a tile takes at a time.
-pub const fn block<S: Simd>() -> usize {
-    2 * S::F32_LANES
+/// Columns of a tile.
+pub const fn tile_columns<S: Simd>() -> usize {
+    TILE_VECTORS * S::F32_LANES
 }
 
-/// The rows of a matrix, packed: for each chunk of `k` all rows, in each row block after block, the even elements
-/// before the odd ones. Filled up with zeros to whole blocks.
-pub struct PackedRows<'a> {
-    values: &'a [f32],
-    rows: usize,
-    depth: Depth,
+/// Most rows of a tile: its sums, a vector of each column and one value of a row fill the registers.
+const fn tile_rows<S: Simd>() -> usize {
+    if S::REGISTER_COUNT >= 32 { 8 } else { 4 }
 }
 
-/// How `k` is cut up.
-#[derive(Clone, Copy)]
-pub struct Depth {
-    /// A whole number of blocks.
-    padded: usize,
-    /// Length of every chunk but the last, a whole number of blocks.
-    chunk: usize,
+/// Rows of the next band of tiles: all bands are as even as they can be.
+pub fn band_height<S: Simd>(rows_left: usize) -> usize {
+    rows_left.div_ceil(rows_left.div_ceil(tile_rows::<S>()))
 }
 
-impl Depth {
-    pub fn new<S: Simd>(k: usize) -> Self {
-        let blocks = k.div_ceil(block::<S>());
-        let chunks = (blocks * block::<S>()).div_ceil(MAX_CHUNK).max(1);
-        Self { padded: blocks * block::<S>(), chunk: blocks.div_ceil(chunks).max(1) * block::<S>() }
-    }
-
-    pub fn padded(&self) -> usize {
-        self.padded
-    }
-
-    /// First element and length of every chunk.
-    pub fn chunks(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let Self { padded, chunk } = *self;
-        (0..padded).step_by(chunk).map(move |first| (first, chunk.min(padded - first)))
-    }
-}
-
-impl<'a> PackedRows<'a> {
-    /// Packs all rows of `x` into `scratch`, which grows when it is too short.
-    pub fn pack<S: Simd>(simd: S, x: Mat<'_>, scratch: &'a mut Vec<f32>) -> Self {
-        let depth = Depth::new::<S>(x.cols());
-        let len = x.rows() * depth.padded;
-        let spare = CACHE_LINE_BYTES / size_of::<f32>();
-        if scratch.len() < len + spare {
-            scratch.resize(len + spare, 0.0);
-        }
-        let start = scratch.as_ptr().align_offset(CACHE_LINE_BYTES);
-        let values = &mut scratch[start..start + len];
-        let mut rest = &mut *values;
-        for (first, len) in depth.chunks() {
-            let chunk;
-            (chunk, rest) = rest.split_at_mut(x.rows() * len);
-            pack_chunk(simd, x, first, len, chunk);
-        }
-        Self { values, rows: x.rows(), depth }
-    }
-
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    pub fn depth(&self) -> Depth {
-        self.depth
-    }
-
-    /// The vectors of one row in the chunk of `len` elements from `first` on.
-    #[inline(always)]
-    pub fn row<S: Simd>(&self, row: usize, first: usize, len: usize) -> &'a [[S::f32s; 2]] {
-        let (vectors, _) = S::as_simd_f32s(&self.values[self.rows * first + row * len..][..len]);
-        vectors.as_chunks().0
-    }
-}
-
-/// Packs the elements `first .. first + len` of every row.
-fn pack_chunk<S: Simd>(simd: S, x: Mat<'_>, first: usize, len: usize, target: &mut [f32]) {
-    use rayon::prelude::*;
-    target.par_chunks_exact_mut(len).with_min_len(PACK_ROWS).enumerate().for_each(
-        |(row, target)| {
-            let source = &x.row(row)[first..x.cols().min(first + len)];
-            simd.vectorize(
-                #[inline(always)]
-                || pack_row::<S>(source, target),
-            );
-        },
-    );
-}
-
-/// Rows that are packed by one task.
-const PACK_ROWS: usize = 16;
-
+/// The inner products of `H` rows with the columns of a tile, whose weights lie vector by vector along `k`. Calls
+/// `meanwhile` after every [`STRIDE`] steps, with their number.
 #[inline(always)]
-fn pack_row<S: Simd>(source: &[f32], target: &mut [f32]) {
-    let whole = source.len() / block::<S>() * block::<S>();
-    let (source, rest) = source.split_at(whole);
-    let (target, last) = target.split_at_mut(whole);
-    let sources = source.chunks_exact(block::<S>());
-    for (target, source) in target.chunks_exact_mut(block::<S>()).zip(sources) {
-        let (even, odd) = target.split_at_mut(S::F32_LANES);
-        for (pair, (even, odd)) in source.chunks_exact(2).zip(even.iter_mut().zip(odd)) {
-            (*even, *odd) = (pair[0], pair[1]);
-        }
-    }
-    last.fill(0.0);
-    for (k, value) in rest.iter().enumerate() {
-        last[k % 2 * S::F32_LANES + k / 2] = *value;
-    }
-}
-
-/// The inner products of `H` packed rows with `W` rows of weights, all of the same number of blocks.
-#[inline(always)]
-pub fn tile<S: Simd, const H: usize, const W: usize>(
+pub fn tile<S: Simd, const H: usize>(
     simd: S,
-    x: [&[[S::f32s; 2]]; H],
-    w: [&[S::u32s]; W],
-) -> [[f32; W]; H] {
-    let blocks = x[0].len();
-    // Checked here, so that the loop need not.
-    for row in x {
-        assert_eq!(row.len(), blocks);
-    }
-    for column in w {
-        assert_eq!(column.len(), blocks);
-    }
-    let odd_half = simd.splat_u32s(0xffff_0000);
-    let half_width = simd.splat_u32s(16);
-    let mut sums = [[simd.splat_f32s(0.0); W]; H];
-    for block in 0..blocks {
-        let mut even = [simd.splat_f32s(0.0); W];
-        let mut odd = [simd.splat_f32s(0.0); W];
-        for column in 0..W {
-            let pairs = w[column][block];
-            even[column] = simd.transmute_f32s_u32s(simd.wrapping_dyn_shl_u32s(pairs, half_width));
-            odd[column] = simd.transmute_f32s_u32s(simd.and_u32s(pairs, odd_half));
-        }
+    x: [&[f32]; H],
+    w: &[[S::f32s; TILE_VECTORS]],
+    meanwhile: impl Fn(usize),
+) -> [[S::f32s; TILE_VECTORS]; H] {
+    let mut sums = [[simd.splat_f32s(0.0); TILE_VECTORS]; H];
+    for (stride, w) in w.chunks(STRIDE).enumerate() {
+        let mut part = [const { &[] as &[f32] }; H];
         for row in 0..H {
-            let x = x[row][block][0];
-            for column in 0..W {
-                sums[row][column] = simd.mul_add_e_f32s(x, even[column], sums[row][column]);
+            // Cut here, so that the loop need not check.
+            part[row] = &x[row][stride * STRIDE..][..w.len()];
+        }
+        for (k, w) in w.iter().enumerate() {
+            for row in 0..H {
+                let x = simd.splat_f32s(part[row][k]);
+                for vector in 0..TILE_VECTORS {
+                    sums[row][vector] = simd.mul_add_e_f32s(x, w[vector], sums[row][vector]);
+                }
             }
         }
-        for row in 0..H {
-            let x = x[row][block][1];
-            for column in 0..W {
-                sums[row][column] = simd.mul_add_e_f32s(x, odd[column], sums[row][column]);
-            }
-        }
+        meanwhile(stride);
     }
-    let mut totals = [[0.0; W]; H];
-    for row in 0..H {
-        for column in 0..W {
-            totals[row][column] = simd.reduce_sum_f32s(sums[row][column]);
-        }
-    }
-    totals
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use pulp::{Arch, WithSimd};
-
-    struct Pack<'a> {
-        x: Mat<'a>,
-        scratch: &'a mut Vec<f32>,
-    }
-
-    impl WithSimd for Pack<'_> {
-        type Output = f32;
-
-        /// The sum of everything that is packed, padding included.
-        fn with_simd<S: Simd>(self, simd: S) -> f32 {
-            PackedRows::pack(simd, self.x, self.scratch).values.iter().sum()
-        }
-    }
-
-    #[test]
-    fn rows_of_any_width_are_packed_whole_and_nothing_old_is_left() {
-        let mut scratch = vec![1000.0; 1 << 14];
-        for cols in [1, 7, 15, 16, 17, 36, 72, 588, 1151, 1153, 2305] {
-            let values = vec![1.0; 3 * cols];
-            let x = Mat::new(&values, 3, cols, cols);
-            let sum = Arch::new().dispatch(Pack { x, scratch: &mut scratch });
-            assert_eq!(sum, 3.0 * cols as f32, "{cols} columns");
-        }
-    }
+    sums
 }
