@@ -27,8 +27,8 @@ OPEN_M = DROID['state']['gripper_position']['source_range'][0]
 # From the flange to the frame of the data, x y z w.
 FLANGE_TO_TIP = (0.5, -0.5, -0.5, 0.5)
 
-# Frames that differ, so that a wrong one shows.
-PICTURES = [picture(320, 180, seed) for seed in range(48)]
+# Frames that differ, so that a wrong one shows; more than both cameras show in the second that the policy looks back.
+PICTURES = [picture(320, 180, seed) for seed in range(97)]
 
 
 def parameters(snapshot, /, **changes):
