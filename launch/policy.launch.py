@@ -1,4 +1,4 @@
-"""Starts the policy node: from camera and joint-state topics to action chunks.
+"""Starts the policy node: from cameras, joint states, poses and transforms to action chunks.
 
     ros2 launch gr00t_blackhole policy.launch.py params_file:=/path/to/robot.yaml snapshot:=/path/to/GR00T-N1.6-3B
 
@@ -20,13 +20,14 @@ PARAMETERS = (
     ('embodiment', str, "The checkpoint's tag of the robot, such as gr1."),
     ('instruction', str, 'What the robot is to do from the start on.'),
     ('seed', int, "Seed of the initial noise; -1 for the model version's own."),
+    ('pose_frame', str, 'Frame of the poses of chunks, where no state group says it.'),
     ('rate_hz', float, 'Predictions per second that the timer aims at [Hz]; 0 for no timer.'),
     ('use_sim_time', bool, 'Take the time from /clock: true or false.'),
 )
 
 # The other arguments: name, default, description.
 SETTINGS = (
-    ('params_file', '', "Parameter file of the robot: cameras, joints, limits. See config/default.yaml."),
+    ('params_file', '', "Parameter file of the robot: cameras, joints, poses, limits. See config/default.yaml."),
     ('namespace', '', 'Namespace of the node and of its relative topics.'),
     ('name', 'policy', 'Name of the node.'),
     ('log_level', 'info', 'Least severity that is logged: error, warn, info, debug or trace.'),

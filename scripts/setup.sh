@@ -24,6 +24,15 @@ for argument in "$@"; do
   esac
 done
 
+# Whether the sourced ROS 2 has a package, not counting what this script has made.
+has_package() {
+  local prefix
+  while read -r prefix; do
+    [ ! -e "$prefix/share/$1/package.xml" ] || return 0
+  done < <(without_ours "${AMENT_PREFIX_PATH:-}" | tr ':' '\n')
+  return 1
+}
+
 # A ROS 2 of the user's own, not the one that this script makes.
 foreign_ros_sourced() {
   [ -n "${AMENT_PREFIX_PATH:-}" ] && [ -n "${ROS_DISTRO:-}" ] && [ -z "${GR00T_BLACKHOLE_LOCAL_ROS:-}" ]
@@ -94,20 +103,23 @@ python_of_sourced_ros() {
 # Prints VALUE:REST, or VALUE where REST is empty.
 joined() { printf '%s' "$1${2:+:$2}"; }
 
+# Where Python finds the messages of a prefix.
+python_folders() { echo "$1/$2:$1/local/${2/site/dist}"; }
+
 # Removes every entry below this project's .ros from a list of paths.
 without_ours() { tr ':' '\n' <<<"${1:-}" | grep -v "^$ROS_DIR/" | grep . | paste -sd: || true; }
 
 assign() { printf 'export %s=%q\n' "$1" "$2"; }
 
-# Writes the lines that every kind of environment needs; PREFIX is the base ROS 2.
+# Writes the lines that every kind of environment needs. MORE is a prefix with what the base ROS 2 lacks, or empty.
 write_env() {
-  local interfaces=$1 python=$2
-  local packages
+  local interfaces=$1 python=$2 more=$3
+  local packages ours=$interfaces${3:+:$3} libraries_of_ours=$interfaces/lib${3:+:$3/lib}
   packages=$("$python" -c 'import sys; print("lib/python%d.%d/site-packages" % sys.version_info[:2])')
   {
     echo "# Written by scripts/setup.sh; source it to build and run the node."
     if [ "$kind" = local ]; then
-      local prefixes=$interfaces:$VENV libraries
+      local prefixes=$ours:$VENV libraries
       libraries=$(printf '%s:' "$VENV/$packages"/ros_*.libs)
       assign GR00T_BLACKHOLE_LOCAL_ROS "$VENV"
       assign ROS_DISTRO jazzy
@@ -118,8 +130,8 @@ write_env() {
       assign _ROS_WHEELS_BOOTSTRAP_COMPLETE 1
       assign AMENT_PREFIX_PATH "$prefixes"
       assign CMAKE_PREFIX_PATH "$prefixes"
-      assign LD_LIBRARY_PATH "$interfaces/lib:$VENV/lib:${libraries%:}"
-      assign PYTHONPATH "$interfaces/$packages"
+      assign LD_LIBRARY_PATH "$libraries_of_ours:$VENV/lib:${libraries%:}"
+      assign PYTHONPATH "$interfaces/$packages${more:+:$more/$packages}"
       assign LIBCLANG_PATH "$VENV/$packages/clang/native"
       echo "# The libclang wheel comes without compiler headers (stddef.h ...)."
       assign BINDGEN_EXTRA_CLANG_ARGS "-isystem $(cc -print-file-name=include)"
@@ -131,11 +143,11 @@ write_env() {
       assign ROS_DISTRO "$ROS_DISTRO"
       assign ROS_VERSION "${ROS_VERSION:-2}"
       assign ROS_PYTHON_VERSION "${ROS_PYTHON_VERSION:-3}"
-      assign AMENT_PREFIX_PATH "$interfaces:$base"
-      assign CMAKE_PREFIX_PATH "$interfaces:$base"
-      assign LD_LIBRARY_PATH "$(joined "$interfaces/lib" "$(without_ours "${LD_LIBRARY_PATH:-}")")"
+      assign AMENT_PREFIX_PATH "$ours:$base"
+      assign CMAKE_PREFIX_PATH "$ours:$base"
+      assign LD_LIBRARY_PATH "$(joined "$libraries_of_ours" "$(without_ours "${LD_LIBRARY_PATH:-}")")"
       # Debian's Python installs into dist-packages, so both are named.
-      assign PYTHONPATH "$(joined "$interfaces/$packages:$interfaces/local/${packages/site/dist}" \
+      assign PYTHONPATH "$(joined "$(python_folders "$interfaces" "$packages")${more:+:$(python_folders "$more" "$packages")}" \
         "$(without_ours "${PYTHONPATH:-}")")"
     fi
     assign GR00T_BLACKHOLE_INTERFACES "$interfaces"
@@ -146,13 +158,15 @@ write_env() {
 
 # --- The interfaces ---
 
+# build_interfaces SOURCE PREFIX PYTHON [CMAKE ARGUMENT...]
 build_interfaces() {
-  local prefix=$1 build=$2 python=$3
+  local source=$1 prefix=$2 python=$3 build=$ROS_DIR/build
+  shift 3
   local generator=()
   ! command -v ninja >/dev/null || generator=(-G Ninja)
   rm -rf "$build" "$prefix" &&
-    cmake -S "$ROOT" -B "$build" "${generator[@]}" -DCMAKE_INSTALL_PREFIX="$prefix" \
-      -DPython3_EXECUTABLE="$python" -DBUILD_TESTING=OFF -DGR00T_BLACKHOLE_INTERFACES_ONLY=ON &&
+    cmake -S "$source" -B "$build" "${generator[@]}" -DCMAKE_INSTALL_PREFIX="$prefix" \
+      -DPython3_EXECUTABLE="$python" -DBUILD_TESTING=OFF "$@" &&
     cmake --build "$build" --parallel "$(nproc)" &&
     cmake --install "$build" &&
     rm -rf "$build"
@@ -178,17 +192,30 @@ else
   PATH=$VENV/bin:$PATH
 fi
 
-# The name holds what the interfaces are made of, see ros/interface_hash.cmake.
-interfaces=$ROS_DIR/interfaces-$(cmake -P "$ROOT/ros/interface_hash.cmake")
-[ "$kind" = local ] || interfaces=$ROS_DIR/$ROS_DISTRO/$(basename "$interfaces")
-mark=$interfaces/.complete
-[ "$kind" = sourced ] || mark=$mark-$(venv_fingerprint)
-write_env "$interfaces" "$python"
-if [ ! -e "$mark" ]; then
-  # shellcheck disable=SC1091
-  source "$ROS_DIR/env.sh"
-  step "interfaces of gr00t_blackhole" build_interfaces "$interfaces" "$ROS_DIR/build" "$python" ||
-    die "The interfaces could not be built (see above)."
-  touch "$mark"
+# prepare_interfaces LABEL SOURCE PREFIX [CMAKE ARGUMENT...]: builds them, unless the prefix is complete and made with
+# just this ROS 2.
+prepare_interfaces() {
+  local label=$1 source=$2 prefix=$3 mark=$3/.complete
+  shift 3
+  [ "$kind" = sourced ] || mark=$mark-$(venv_fingerprint)
+  if [ ! -e "$mark" ]; then
+    step "$label" build_interfaces "$source" "$prefix" "$python" "$@" || die "The $label could not be built (see above)."
+    touch "$mark"
+  fi
+}
+
+# The names hold what the interfaces are made of, see ros/interface_hash.cmake.
+prefix_of() { echo "$ROS_DIR/$([ "$kind" = local ] || echo "$ROS_DISTRO/")$1"; }
+interfaces=$(prefix_of "interfaces-$(cmake -P "$ROOT/ros/interface_hash.cmake")")
+
+# The message of /tf comes with every larger ROS 2, but not with the wheels.
+more=
+if [ "$kind" = local ] || ! has_package tf2_msgs; then
+  more=$(prefix_of "tf2_msgs-$(cat "$ROOT"/ros/tf2_msgs/{package.xml,CMakeLists.txt,msg/*} | sha256sum | cut -c1-12)")
 fi
+write_env "$interfaces" "$python" "$more"
+# shellcheck disable=SC1091
+source "$ROS_DIR/env.sh"
+[ -z "$more" ] || prepare_interfaces "message of /tf" "$ROOT/ros/tf2_msgs" "$more"
+prepare_interfaces "interfaces of gr00t_blackhole" "$ROOT" "$interfaces" -DGR00T_BLACKHOLE_INTERFACES_ONLY=ON
 say "set up; next: source .ros/env.sh && cargo build --release"

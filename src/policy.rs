@@ -34,6 +34,8 @@ pub struct PolicyOptions {
     pub data_config: Option<String>,
     /// Threads of the CPU backend; 0 means all cores.
     pub threads: usize,
+    /// Version that the checkpoint has to be of; `None`: any.
+    pub version: Option<Version>,
 }
 
 /// A loaded policy for one embodiment.
@@ -51,6 +53,8 @@ pub struct Policy {
 pub enum PolicyError {
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    #[error("{} is a checkpoint of {found}, not of {wanted}; ask for {found}, or give another snapshot", dir.display())]
+    OtherVersion { dir: PathBuf, wanted: Version, found: Version },
     #[error("the checkpoint serves the embodiments {served:?}; choose one")]
     ChooseEmbodiment { served: Vec<String> },
     #[error(transparent)]
@@ -74,7 +78,7 @@ impl Policy {
         options: &PolicyOptions,
         taps: Option<&mut dyn TapSink>,
     ) -> Result<Self, PolicyError> {
-        let snapshot = Snapshot::open(&options.snapshot)?;
+        let snapshot = open_snapshot(options)?;
         let tag = options.embodiment.as_deref();
         let embodiment = match options.data_config.as_deref() {
             None => choose_embodiment(&snapshot, tag)?,
@@ -194,6 +198,21 @@ impl Policy {
             normalized: output.actions,
             timings,
         })
+    }
+}
+
+/// The snapshot of the options.
+///
+/// # Errors
+/// What is wrong with it, or that it is of another version than the options ask for.
+pub fn open_snapshot(options: &PolicyOptions) -> Result<Snapshot, PolicyError> {
+    let snapshot = Snapshot::open(&options.snapshot)?;
+    let found = snapshot.version();
+    match options.version {
+        Some(wanted) if wanted != found => {
+            Err(PolicyError::OtherVersion { dir: options.snapshot.clone(), wanted, found })
+        }
+        _ => Ok(snapshot),
     }
 }
 

@@ -1,23 +1,30 @@
-//! The bundled recording is what its generator makes, and bags survive a round trip or say what is wrong with them.
+//! The bundled recordings are what their generator makes, and bags survive a round trip or say what is wrong with them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use gr00t_blackhole::recording::bag::{Bag, BagError, BagWriter};
-use gr00t_blackhole::recording::message::{
-    CompressedImage, Header, JointState, Time, deserialize, read_stamp,
-};
-use gr00t_blackhole::recording::{
+use gr00t_blackhole::recording::droid;
+use gr00t_blackhole::recording::gr1::{
     CAMERA_HZ, CAMERA_TOPIC, JOINT_HZ, JOINT_TOPIC, frame_at, joint_state_at,
+};
+use gr00t_blackhole::recording::message::{
+    CompressedImage, Float64, Header, JointState, RosMessage, TfMessage, Time, deserialize,
+    read_stamp,
 };
 
 /// Rendering is slow, so that one frame in so many is made again.
 const FRAMES_PER_CHECK: usize = 10;
 const DURATION_S: u32 = 5;
+/// Each.
 const MAX_BUNDLED_BYTES: u64 = 2_000_000;
 
 fn bundled() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("demo/pear_to_plate")
+    demo("pear_to_plate")
+}
+
+fn demo(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("demo").join(name)
 }
 
 #[test]
@@ -50,10 +57,55 @@ fn the_bundled_recording_is_what_the_generator_makes() {
 }
 
 #[test]
+fn the_recording_of_the_arm_is_what_the_generator_makes() {
+    let bag = Bag::read(&demo("droid_pear_to_plate")).unwrap();
+    let of = |name: &str| -> Vec<_> {
+        bag.messages.iter().filter(|m| bag.topics[m.topic].name == name).collect()
+    };
+    for (topic, hz, message_type) in [
+        (droid::EXTERIOR_TOPIC, droid::EXTERIOR_HZ, CompressedImage::TYPE),
+        (droid::WRIST_TOPIC, droid::WRIST_HZ, CompressedImage::TYPE),
+        (droid::JOINT_TOPIC, droid::JOINT_HZ, JointState::TYPE),
+        (droid::GRIPPER_TOPIC, droid::GRIPPER_HZ, Float64::TYPE),
+        ("/tf", droid::TRANSFORM_HZ, TfMessage::TYPE),
+    ] {
+        assert_eq!(of(topic).len() as u32, hz * DURATION_S, "{topic}");
+        let found = bag.topics.iter().find(|known| known.name == topic).unwrap();
+        assert_eq!(found.message_type, message_type);
+    }
+    for (topic, make) in [
+        (droid::EXTERIOR_TOPIC, droid::exterior_at as fn(i64) -> _),
+        (droid::WRIST_TOPIC, droid::wrist_at),
+    ] {
+        for message in of(topic).into_iter().step_by(4 * FRAMES_PER_CHECK) {
+            let stamp = read_stamp(&message.data).unwrap().nanoseconds();
+            let found: CompressedImage = deserialize(&message.data).unwrap();
+            let picture = image::load_from_memory(&found.data).unwrap();
+            assert_eq!((picture.width(), picture.height()), (320, 180));
+            assert!(found == make(stamp).unwrap(), "{topic} at {stamp}");
+        }
+    }
+    for message in of("/tf") {
+        let found: TfMessage = deserialize(&message.data).unwrap();
+        let stamp = found.transforms[0].header.stamp.nanoseconds();
+        assert_eq!(found, droid::transforms_at(stamp).unwrap());
+        let turn = found.transforms[1].rotation;
+        let squared = turn.x * turn.x + turn.y * turn.y + turn.z * turn.z + turn.w * turn.w;
+        assert!((squared - 1.0).abs() < 1e-12);
+    }
+    let metadata = fs::read_to_string(demo("droid_pear_to_plate").join("metadata.yaml")).unwrap();
+    let latched = metadata.split("topic_metadata").filter(|topic| topic.contains("durability: 1"));
+    let latched: Vec<_> = latched.collect();
+    assert!(latched.len() == 1 && latched[0].contains("/tf_static"), "{latched:?}");
+}
+
+#[test]
 fn the_bundled_recording_is_small_and_in_order() {
-    let files = fs::read_dir(bundled()).unwrap();
-    let bytes: u64 = files.map(|file| file.unwrap().metadata().unwrap().len()).sum();
-    assert!(bytes < MAX_BUNDLED_BYTES, "{bytes} bytes");
+    for name in ["pear_to_plate", "droid_pear_to_plate"] {
+        let files = fs::read_dir(demo(name)).unwrap();
+        let bytes: u64 = files.map(|file| file.unwrap().metadata().unwrap().len()).sum();
+        assert!(bytes < MAX_BUNDLED_BYTES, "{name}: {bytes} bytes");
+    }
     let bag = Bag::read(&bundled()).unwrap();
     for message in &bag.messages {
         let latency_ns =

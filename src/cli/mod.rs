@@ -2,12 +2,13 @@
 //!
 //! Exit status: 0 success, 1 failure with one sentence on standard error, 2 wrong usage.
 
+mod contract;
 mod observation_file;
 mod predict;
 mod progress;
 mod synth;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
@@ -29,6 +30,8 @@ enum Command {
     /// The ROS 2 node: camera and joint-state topics in, action chunks out.
     #[cfg(feature = "ros")]
     Node(start::NodeArgs),
+    /// Print what a checkpoint serves: robots with their cameras, state and action groups.
+    Contract(contract::ContractArgs),
     /// Compute one action chunk from an observation file; no ROS involved.
     Predict(predict::PredictArgs),
     /// Write the bundled recording: camera and joint states of a robot at a table, as a rosbag2 bag.
@@ -41,6 +44,15 @@ enum Command {
     /// Show action chunks as they arrive, and draw them.
     #[cfg(feature = "ros")]
     Watch(watch::WatchArgs),
+}
+
+/// Prints a result. A reader that has seen enough, such as `head`, is no failure.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }
 
 /// The arguments are wrong: ends the process with status 2 instead of 1.
@@ -63,6 +75,7 @@ pub fn run() -> anyhow::Result<()> {
     match cli.command {
         #[cfg(feature = "ros")]
         Command::Node(args) => start::run(&args),
+        Command::Contract(args) => contract::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::MakeRecording(args) => recording::run(&args),
         #[cfg(feature = "ros")]

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::observation_file;
-use crate::contract::{ActionChunk, Noise, PredictOptions, Representation};
+use crate::contract::{ActionChunk, Noise, PredictOptions, Representation, Version};
 use crate::policy::{Policy, PolicyOptions};
 
 #[derive(Debug, Args)]
@@ -17,6 +17,9 @@ pub struct PredictArgs {
     /// Snapshot directory of the checkpoint.
     #[arg(long)]
     snapshot: PathBuf,
+    /// Version that the checkpoint has to be of: n15, n16 or n17; any if it is left out.
+    #[arg(long)]
+    version: Option<Version>,
     /// Observation as JSON: instruction, frames (picture files), state, and optionally seed or noise.
     #[arg(long)]
     observation: PathBuf,
@@ -71,6 +74,7 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
         embodiment: args.embodiment.clone(),
         data_config: args.data_config.clone(),
         threads: args.threads,
+        version: args.version,
         ..PolicyOptions::default()
     })?;
     let noise = args.seed.map(Noise::Seed).or(noise);
@@ -79,7 +83,7 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
     match &args.out {
         Some(path) => fs::write(path, json + "\n")
             .with_context(|| format!("cannot write {}", path.display()))?,
-        None => println!("{json}"),
+        None => super::print(&(json + "\n"))?,
     }
     Ok(())
 }

@@ -66,7 +66,47 @@ pub enum StateScaling {
     },
 }
 
+impl StateScaling {
+    fn name(&self) -> &'static str {
+        match self {
+            StateScaling::None => "none",
+            StateScaling::SinCos => "sin_cos",
+            StateScaling::MinMax { .. } => "min_max",
+        }
+    }
+}
+
 impl StateEncoding {
+    /// Name as in messages and tables.
+    pub fn name(&self) -> &'static str {
+        match self {
+            StateEncoding::SinCos => "sin_cos",
+            StateEncoding::MeanStd { .. } => "mean_std",
+            StateEncoding::MinMax { .. } => "min_max",
+            StateEncoding::Double { rotation: None, scaling } => scaling.name(),
+            StateEncoding::Double { rotation: Some(_), scaling: StateScaling::None } => "rot6d",
+            StateEncoding::Double { rotation: Some(_), scaling: StateScaling::SinCos } => {
+                "rot6d_sin_cos"
+            }
+            StateEncoding::Double { rotation: Some(_), scaling: StateScaling::MinMax { .. } } => {
+                "rot6d_min_max"
+            }
+        }
+    }
+
+    /// Bounds of the scaling, each `[dim]`, where it has any.
+    pub fn bounds(&self) -> Option<(&Vec<f64>, &Vec<f64>)> {
+        match self {
+            StateEncoding::MinMax { min, max, .. }
+            | StateEncoding::Double { scaling: StateScaling::MinMax { min, max }, .. } => {
+                Some((min, max))
+            }
+            StateEncoding::SinCos
+            | StateEncoding::MeanStd { .. }
+            | StateEncoding::Double { .. } => None,
+        }
+    }
+
     /// Columns that a group of `dim` raw values takes up in the model's state vector.
     pub fn encoded_dim(&self, dim: usize) -> usize {
         match self {
@@ -166,4 +206,36 @@ pub enum ActionScaling {
     },
     /// 1 above one half, else 0.
     Binary,
+}
+
+impl ActionNormalization {
+    /// Name as in messages and tables.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ActionNormalization::MinMax { .. } => "min_max",
+            ActionNormalization::MinMaxPerStep { .. } => "min_max_per_step",
+            ActionNormalization::MeanStd { .. } => "mean_std",
+            ActionNormalization::MeanStdPerStep { .. } => "mean_std_per_step",
+            ActionNormalization::Single { scaling, .. } => match scaling {
+                ActionScaling::None => "none",
+                ActionScaling::MinMax { .. } => "min_max",
+                ActionScaling::MeanStd { .. } => "mean_std",
+                ActionScaling::Binary => "binary",
+            },
+        }
+    }
+
+    /// Lowest and highest values, `[dim]` or `[horizon, dim]`, where the output is scaled by them.
+    pub fn bounds(&self) -> Option<(&Vec<f64>, &Vec<f64>)> {
+        match self {
+            ActionNormalization::MinMax { min, max }
+            | ActionNormalization::MinMaxPerStep { min, max }
+            | ActionNormalization::Single { scaling: ActionScaling::MinMax { min, max }, .. } => {
+                Some((min, max))
+            }
+            ActionNormalization::MeanStd { .. }
+            | ActionNormalization::MeanStdPerStep { .. }
+            | ActionNormalization::Single { .. } => None,
+        }
+    }
 }

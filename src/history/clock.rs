@@ -33,7 +33,10 @@ pub enum Timeline {
 
 impl Timeline {
     /// The stamp of a reading.
-    pub(super) fn stamp(self, stamp_ns: i64, at: Moment) -> Result<i64, Refused> {
+    ///
+    /// # Errors
+    /// A header stamp that says nothing about the node's clock.
+    pub fn stamp(self, stamp_ns: i64, at: Moment) -> Result<i64, Refused> {
         if self == Timeline::Receive {
             return Ok(at.ros_ns);
         }

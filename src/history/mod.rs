@@ -4,6 +4,7 @@
 //! depends on the stamps alone: the order in which messages arrive never changes it.
 
 mod clock;
+mod source;
 mod track;
 mod waiting;
 
@@ -13,9 +14,10 @@ use std::sync::Arc;
 use crate::contract::{Frame, Observation};
 
 pub use clock::{ClockJump, Moment, Refused, Timeline};
-pub use waiting::{Lack, Waiting, WaitingFor};
+pub use waiting::{Lack, TRANSFORM, Waiting, WaitingFor};
 
 use clock::{CLOCK_SLACK_NS, FORWARD_JUMP_NS};
+use source::Source;
 use track::Track;
 
 /// State groups of one sample, raw values by group name.
@@ -45,6 +47,9 @@ pub struct CameraInput {
 pub struct StateInput {
     pub topic: String,
     pub groups: Vec<String>,
+    /// Whether its messages have a header stamp. Those without are dated by their receipt, which never dates an
+    /// observation.
+    pub stamped: bool,
 }
 
 /// Ages beyond which a reading is stale, and what stamps mean.
@@ -74,6 +79,7 @@ pub struct Sighting {
 pub struct Reading {
     /// Camera key or state group.
     pub input: String,
+    /// Where it came from; [`TRANSFORM`] and two frames for a transform.
     pub topic: String,
     /// Control steps relative to now.
     pub delta: i32,
@@ -89,58 +95,7 @@ pub struct History {
     states: Vec<Source<StateSample>>,
     now: Option<Moment>,
     jump: Option<ClockJump>,
-}
-
-/// One topic's readings and what is known about its messages.
-#[derive(Debug)]
-struct Source<T> {
-    track: Track<T>,
-    received_steady_ns: Option<i64>,
-    /// Why the latest message was refused; `None` once one is accepted.
-    refusal: Option<String>,
-}
-
-impl<T> Source<T> {
-    fn new(track: Track<T>) -> Self {
-        Self { track, received_steady_ns: None, refusal: None }
-    }
-
-    fn clear(&mut self) {
-        self.track.clear();
-        self.refusal = None;
-    }
-
-    fn accept(
-        &mut self,
-        stamp_ns: i64,
-        value: T,
-        at: Moment,
-        timeline: Timeline,
-    ) -> Result<(), Refused> {
-        self.received_steady_ns = Some(at.steady_ns);
-        let accepted = timeline
-            .stamp(stamp_ns, at)
-            .and_then(|stamp| self.track.insert(stamp, value, timeline == Timeline::Receive));
-        match &accepted {
-            Ok(()) => self.refusal = None,
-            Err(reason) => self.refusal = Some(reason.to_string()),
-        }
-        accepted
-    }
-
-    /// What keeps the newest reading from being used, if anything does.
-    fn lack(&self, now: Moment, max_age_ns: i64) -> Option<Lack> {
-        let silent_ns = self.received_steady_ns.map(|received| now.steady_ns - received);
-        let refusal = self.refusal.clone();
-        match self.track.newest() {
-            None => Some(Lack::Nothing { refusal }),
-            Some(stamp) if now.ros_ns.saturating_sub(stamp) > max_age_ns => {
-                let age_ns = now.ros_ns.saturating_sub(stamp);
-                Some(Lack::Stale { age_ns, max_age_ns, silent_ns, refusal })
-            }
-            Some(_) => None,
-        }
-    }
+    jumps: u64,
 }
 
 impl History {
@@ -155,6 +110,7 @@ impl History {
             inputs,
             now: None,
             jump: None,
+            jumps: 0,
         }
     }
 
@@ -181,22 +137,37 @@ impl History {
         }
     }
 
-    /// Takes in a sample of state source number `source`.
+    /// Takes in a sample of state source number `source`. One without header stamp is dated by its receipt.
     ///
     /// # Errors
     /// The stamp cannot be used, see [`Refused`]; the history is as before.
     pub fn insert_state(
         &mut self,
         source: usize,
-        stamp_ns: i64,
+        stamp_ns: Option<i64>,
         sample: StateSample,
         at: Moment,
         timeline: Timeline,
     ) -> Result<(), Refused> {
         self.advance(at);
+        let timeline = if stamp_ns.is_none() { Timeline::Receive } else { timeline };
         match self.states.get_mut(source) {
-            Some(source) => source.accept(stamp_ns, sample, at, timeline),
+            Some(source) => source.accept(stamp_ns.unwrap_or(0), sample, at, timeline),
             None => Err(Refused::NoSuchInput { number: source }),
+        }
+    }
+
+    /// Begins a new goal: where a policy looks back in time, what was seen until now is of another goal, and neither it
+    /// nor a frame that was taken before and comes later is ever shown again. A policy that sees the newest frame alone
+    /// goes on as before.
+    pub fn begin_goal(&mut self, at: Moment) {
+        self.advance(at);
+        if self.inputs.frame_deltas.iter().all(|delta| *delta == 0) {
+            return;
+        }
+        for camera in &mut self.cameras {
+            camera.clear();
+            camera.not_before_ns = at.ros_ns;
         }
     }
 
@@ -232,9 +203,15 @@ impl History {
             if elapsed < -CLOCK_SLACK_NS || unexplained > FORWARD_JUMP_NS {
                 self.clear();
                 self.jump = Some(ClockJump { by_ns: elapsed });
+                self.jumps += 1;
             }
         }
         self.now = Some(now);
+    }
+
+    /// How often the clock has jumped.
+    pub fn clock_jumps(&self) -> u64 {
+        self.jumps
     }
 
     /// The latest jump of the clock since the last call.
@@ -245,7 +222,8 @@ impl History {
     /// What there is to see now.
     ///
     /// Of each camera, the newest frame and, for every earlier delta, the frame that is nearest in time; before there
-    /// are enough, the oldest one is repeated. Of each state source, the newest sample.
+    /// are enough, the oldest one is repeated. Of each state source, the newest sample. The observation is dated by the
+    /// newest header stamp in it.
     ///
     /// # Errors
     /// [`Waiting`] names every input that is missing or stale.
@@ -263,6 +241,7 @@ impl History {
         let mut observation =
             Observation { instruction: instruction.to_owned(), ..Default::default() };
         let mut readings = Vec::new();
+        let mut newest_ns = None;
         for (camera, source) in self.inputs.cameras.iter().zip(&self.cameras) {
             let mut frames = Vec::with_capacity(self.inputs.frame_deltas.len());
             for &delta in &self.inputs.frame_deltas {
@@ -272,6 +251,7 @@ impl History {
                     continue;
                 };
                 frames.push(Arc::clone(frame));
+                newest_ns = newest_ns.max(Some(stamp_ns));
                 let (input, topic) = (camera.key.clone(), camera.topic.clone());
                 readings.push(Reading { input, topic, delta, stamp_ns });
             }
@@ -281,14 +261,16 @@ impl History {
             let Some((stamp_ns, sample)) = source.track.at(0) else {
                 continue;
             };
+            if input.stamped {
+                newest_ns = newest_ns.max(Some(stamp_ns));
+            }
             for (group, values) in sample {
                 observation.state.insert(group.clone(), values.clone());
                 let topic = input.topic.clone();
                 readings.push(Reading { input: group.clone(), topic, delta: 0, stamp_ns });
             }
         }
-        observation.stamp_ns =
-            readings.iter().map(|reading| reading.stamp_ns).max().unwrap_or(now.ros_ns);
+        observation.stamp_ns = newest_ns.unwrap_or(now.ros_ns);
         Ok(Sighting { observation, readings })
     }
 

@@ -4,6 +4,9 @@ use std::fmt;
 
 use super::clock::seconds;
 
+/// How the place of a reading begins that is no topic, but the transform between the two frames that follow.
+pub const TRANSFORM: &str = "tf ";
+
 /// Everything that keeps an observation from being made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waiting(pub Vec<WaitingFor>);
@@ -32,6 +35,8 @@ pub enum WaitingFor {
 pub enum Lack {
     /// There is no usable reading; `refusal` says why the latest message, if there was one, was not.
     Nothing { refusal: Option<String> },
+    /// The transforms that were received give no pose for this reason; `refusal` says why a transform was not taken in.
+    NoPose { reason: String, refusal: Option<String> },
     /// The newest usable reading is too old; no message has been received for `silent_ns`.
     Stale { age_ns: i64, max_age_ns: i64, silent_ns: Option<i64>, refusal: Option<String> },
 }
@@ -59,7 +64,9 @@ impl fmt::Display for WaitingFor {
                 write!(f, "camera '{key}' (topic {topic}): {}", lack.text("frame"))
             }
             WaitingFor::State { groups, topic, lack } => {
-                write!(f, "state {} (topic {topic}): {}", groups.join(", "), lack.text("sample"))
+                // A transform between two frames is no topic.
+                let word = if topic.starts_with(TRANSFORM) { "" } else { "topic " };
+                write!(f, "state {} ({word}{topic}): {}", groups.join(", "), lack.text("sample"))
             }
         }
     }
@@ -71,6 +78,10 @@ impl Lack {
             Lack::Nothing { refusal: None } => format!("no {reading} yet"),
             Lack::Nothing { refusal: Some(reason) } => {
                 format!("no usable {reading} yet, the latest was refused: {reason}")
+            }
+            Lack::NoPose { reason, refusal } => {
+                let refused = refusal.as_ref().map(|text| format!("; refused was {text}"));
+                format!("no pose: {reason}{}", refused.unwrap_or_default())
             }
             Lack::Stale { age_ns, max_age_ns, silent_ns, refusal } => {
                 let age = format!(

@@ -12,9 +12,10 @@ use tracing::warn;
 
 use super::compressed;
 use super::image::{self, Decoded, ImageFields, Note};
-use super::messages::{CompressedImage, Image, JointState, MessageError};
+use super::messages::{CompressedImage, Image, MessageError, TfMessage};
 use super::runtime::{Shared, Throttle, WARNING_PERIOD, and_more, locked};
 use super::settings::{CameraSettings, Transport};
+use super::state::StateMessage;
 use crate::history::{Input, Moment};
 
 /// Reads the frames of camera number `number` until the node ends.
@@ -31,9 +32,10 @@ pub async fn read_camera(
             Ok((stamp_ns, Decoded { frame, notes })) => {
                 refusals.note_once(&mut noted, notes);
                 let timeline = shared.settings.timeline;
-                let mut history = locked(&shared.history);
-                let taken = history.insert_frame(number, stamp_ns, Arc::new(frame), at, timeline);
-                drop(history);
+                let frame = Arc::new(frame);
+                let mut sensors = locked(&shared.sensors);
+                let taken = sensors.history.insert_frame(number, stamp_ns, frame, at, timeline);
+                drop(sensors);
                 if let Err(refused) = taken {
                     refusals.count(&shared, &refused.to_string());
                 }
@@ -52,22 +54,42 @@ pub async fn read_states(
     let mut refusals = Refusals::new(&shared.settings.states[number].topic);
     while let Some(bytes) = messages.next().await {
         let at = shared.clock.now();
-        let joints = &shared.settings.states[number].joints;
-        let sample =
-            JointState::from_cdr(&bytes).map_err(|error| error.to_string()).and_then(|m| {
-                let read = joints.read(&m.name, &m.position, m.velocity.len(), m.effort.len());
-                read.map(|sample| (m.stamp_ns, sample)).map_err(|error| error.to_string())
-            });
-        match sample {
-            Ok((stamp_ns, sample)) => {
+        match shared.settings.states[number].reader.read(&bytes) {
+            Ok(StateMessage { stamp_ns, sample }) => {
                 let timeline = shared.settings.timeline;
-                let taken =
-                    locked(&shared.history).insert_state(number, stamp_ns, sample, at, timeline);
+                let mut sensors = locked(&shared.sensors);
+                let taken = sensors.history.insert_state(number, stamp_ns, sample, at, timeline);
+                drop(sensors);
                 if let Err(refused) = taken {
                     refusals.count(&shared, &refused.to_string());
                 }
             }
-            Err(reason) => refusals.refuse(&shared, Input::State(number), reason, at),
+            Err(error) => refusals.refuse(&shared, Input::State(number), error.to_string(), at),
+        }
+    }
+}
+
+/// Reads transforms of `topic` until the node ends; `fixed` for those that hold for all time.
+pub async fn read_transforms(
+    shared: Arc<Shared>,
+    topic: &'static str,
+    fixed: bool,
+    mut messages: impl Stream<Item = Vec<u8>> + Unpin,
+) {
+    let mut refusals = Refusals::new(topic);
+    while let Some(bytes) = messages.next().await {
+        let at = shared.clock.now();
+        match TfMessage::from_cdr(&bytes) {
+            Ok(message) => {
+                let timeline = shared.settings.timeline;
+                let mut sensors = locked(&shared.sensors);
+                let refused = sensors.insert_transforms(&message, fixed, at, timeline);
+                drop(sensors);
+                for reason in refused {
+                    refusals.count(&shared, &reason);
+                }
+            }
+            Err(error) => refusals.count(&shared, &error.to_string()),
         }
     }
 }
@@ -124,7 +146,7 @@ impl Refusals {
     /// A message that could not be read.
     fn refuse(&mut self, shared: &Shared, input: Input, reason: String, at: Moment) {
         self.count(shared, &reason);
-        locked(&shared.history).refuse(input, reason, at);
+        locked(&shared.sensors).history.refuse(input, reason, at);
     }
 
     /// A message that was read, but is of no use.

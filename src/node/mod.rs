@@ -2,11 +2,15 @@
 
 pub mod compressed;
 pub mod image;
-pub mod joints;
 pub mod messages;
 mod nearest;
 pub mod params;
+pub mod poses;
+pub mod rigid;
+pub mod sensors;
 pub mod settings;
+pub mod state;
+pub mod tf;
 pub mod trajectory;
 
 #[cfg(feature = "ros")]

@@ -133,12 +133,20 @@ impl ParamChanges {
         })
     }
 
-    /// Changes all of these or none, and publishes what has changed.
+    /// Changes all of these or none, and publishes what has changed. Another instruction is another goal.
     ///
     /// # Errors
     /// The first change that is not possible.
     pub fn set(&self, changes: Vec<(String, Value)>) -> Result<(), ParamError> {
-        let changed = locked(&self.shared.params).set(changes)?;
+        let changed = {
+            // Held throughout, so that nothing is predicted from the new instruction and the old goal's frames.
+            let mut sensors = locked(&self.shared.sensors);
+            let changed = locked(&self.shared.params).set(changes)?;
+            if changed.iter().any(|name| name == "instruction") {
+                sensors.history.begin_goal(self.shared.clock.now());
+            }
+            changed
+        };
         self.announce(changed);
         Ok(())
     }
@@ -231,6 +239,7 @@ fn type_number(declared: &Declared) -> u8 {
         Kind::Double => ParameterType::PARAMETER_DOUBLE as u8,
         Kind::Text => ParameterType::PARAMETER_STRING as u8,
         Kind::Texts => ParameterType::PARAMETER_STRING_ARRAY as u8,
+        Kind::Doubles => ParameterType::PARAMETER_DOUBLE_ARRAY as u8,
     }
 }
 
@@ -257,6 +266,14 @@ fn value_message(value: &Value) -> ValueMessage {
             message.string_array_value = values.clone();
             ParameterType::PARAMETER_STRING_ARRAY as u8
         }
+        Value::Integers(values) => {
+            message.integer_array_value = values.clone();
+            ParameterType::PARAMETER_INTEGER_ARRAY as u8
+        }
+        Value::Doubles(values) => {
+            message.double_array_value = values.clone();
+            ParameterType::PARAMETER_DOUBLE_ARRAY as u8
+        }
         Value::Other(_) => ParameterType::PARAMETER_NOT_SET as u8,
     };
     message.type_ = kind;
@@ -277,6 +294,12 @@ fn value_of(message: &ValueMessage) -> Value {
         }
         kind if kind == ParameterType::PARAMETER_STRING_ARRAY as u32 => {
             Value::Texts(message.string_array_value.clone())
+        }
+        kind if kind == ParameterType::PARAMETER_INTEGER_ARRAY as u32 => {
+            Value::Integers(message.integer_array_value.clone())
+        }
+        kind if kind == ParameterType::PARAMETER_DOUBLE_ARRAY as u32 => {
+            Value::Doubles(message.double_array_value.clone())
         }
         kind if kind == ParameterType::PARAMETER_NOT_SET as u32 => Value::Other("not set"),
         _ => Value::Other("an array of another type"),

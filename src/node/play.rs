@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{info, warn};
 
 use super::session::until_interrupted;
-use crate::recording::bag::Bag;
+use crate::recording::bag::{Bag, is_latched};
 use crate::recording::playback::Playback;
 
 const NODE_NAME: &str = "recording_player";
@@ -20,7 +20,7 @@ const MAX_WAIT_S: f64 = 86_400.0;
 const RATES: std::ops::RangeInclusive<f64> = 0.001..=1000.0;
 
 /// Plays a recording onto its topics. Header stamps are moved to now for message types that begin with a header (by
-/// the schema in the bag); all other bytes are sent as recorded.
+/// the schema in the bag) and for transforms; all other bytes are sent as recorded.
 #[derive(Debug, clap::Args)]
 pub struct PlayArgs {
     /// Bag directory, or an .mcap file.
@@ -76,11 +76,15 @@ pub fn run(args: &PlayArgs) -> Result<()> {
 
 fn publishers(node: &mut Node, bag: &Bag) -> Result<Vec<PublisherUntyped>> {
     let publisher = |topic: &crate::recording::bag::Topic| {
-        node.create_publisher_untyped(&topic.name, &topic.message_type, QosProfile::default())
-            .with_context(|| {
-                let (name, message_type) = (&topic.name, &topic.message_type);
-                format!("cannot publish {name}: this build knows no type {message_type}")
-            })
+        let qos = if is_latched(&topic.name) {
+            QosProfile::default().transient_local()
+        } else {
+            QosProfile::default()
+        };
+        node.create_publisher_untyped(&topic.name, &topic.message_type, qos).with_context(|| {
+            let (name, message_type) = (&topic.name, &topic.message_type);
+            format!("cannot publish {name}: this build knows no type {message_type}")
+        })
     };
     bag.topics.iter().map(publisher).collect()
 }

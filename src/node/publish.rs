@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use r2r::geometry_msgs::msg::{Point, Pose, PoseArray, Quaternion};
 use r2r::gr00t_blackhole::msg::{
     ActionChunk as ChunkMessage, ActionGroup as GroupMessage, ObservationAge, StageTiming,
 };
@@ -10,10 +11,11 @@ use r2r::trajectory_msgs::msg::{JointTrajectory, JointTrajectoryPoint};
 use r2r::{Node, Publisher, QosProfile};
 use tracing::{info, warn};
 
+use super::poses::{PoseValues, poses};
 use super::representation;
 use super::runtime::{Shared, locked, time_message};
-use super::settings::trajectory_lead_ns;
-use super::trajectory::{Trajectory, trajectory};
+use super::settings::{PoseSettings, Settings, trajectory_lead_ns};
+use super::trajectory::{ActionJoints, Trajectory, trajectory};
 use crate::contract::{ActionChunk, ActionGroup, Representation};
 use crate::history::Reading;
 
@@ -30,21 +32,34 @@ pub struct Ticket {
 pub struct Publishers {
     chunk: Publisher<ChunkMessage>,
     trajectory: Publisher<JointTrajectory>,
+    poses: Vec<(PoseSettings, Publisher<PoseArray>)>,
 }
 
 impl Publishers {
-    /// `~/action_chunk` is reliable and latched, so that a late subscriber gets the last chunk. A trajectory is not
-    /// latched: a controller that starts later must not get an old motion.
-    pub fn new(node: &mut Node) -> r2r::Result<Self> {
+    /// `~/action_chunk` is reliable and latched, so that a late subscriber gets the last chunk. Trajectories and poses
+    /// are not latched: a controller that starts later must not get an old motion.
+    pub fn new(node: &mut Node, settings: &Settings) -> r2r::Result<Self> {
         let latched = QosProfile::default().reliable().transient_local().keep_last(1);
-        let reliable = QosProfile::default().reliable().keep_last(1);
+        let reliable = || QosProfile::default().reliable().keep_last(1);
+        let mut poses = Vec::new();
+        for pose in &settings.poses {
+            if pose.frame.is_empty() {
+                let PoseSettings { group, topic, .. } = pose;
+                info!(
+                    "poses of '{group}' are not on {topic}: no parameter says in which frame they are given (pose_frame)"
+                );
+                continue;
+            }
+            poses.push((pose.clone(), node.create_publisher(&pose.topic, reliable())?));
+        }
         Ok(Self {
             chunk: node.create_publisher("~/action_chunk", latched)?,
-            trajectory: node.create_publisher("~/joint_trajectory", reliable)?,
+            trajectory: node.create_publisher("~/joint_trajectory", reliable())?,
+            poses,
         })
     }
 
-    /// Publishes a chunk, and what is left of it as a trajectory.
+    /// Publishes a chunk, its poses, and what is left of it as a trajectory.
     pub fn publish(&self, shared: &Shared, ticket: &Ticket, chunk: &ActionChunk) {
         let sequence = shared.counters.chunks.load(Ordering::Relaxed);
         let message = chunk_message(shared, ticket, chunk, sequence);
@@ -57,12 +72,36 @@ impl Publishers {
             let seconds = chunk.timings.total().as_secs_f64();
             info!("first chunk published; it took {seconds:.3} s");
         }
-        let (wanted, lead_ns) = {
+        let (with_trajectory, lead_ns, with_poses) = {
             let params = locked(&shared.params);
-            (params.bool("trajectory"), trajectory_lead_ns(&params))
+            (params.bool("trajectory"), trajectory_lead_ns(&params), params.bool("poses"))
         };
-        if wanted {
+        if with_trajectory {
             self.publish_trajectory(shared, chunk, lead_ns);
+        }
+        if with_poses {
+            self.publish_poses(chunk);
+        }
+    }
+
+    fn publish_poses(&self, chunk: &ActionChunk) {
+        for (settings, publisher) in &self.poses {
+            let Some(group) = chunk.groups.iter().find(|group| group.name == settings.group) else {
+                continue;
+            };
+            let poses = match poses(group, settings.format) {
+                Ok(poses) => poses,
+                Err(error) => {
+                    warn!("no poses of '{}': {error}", settings.group);
+                    continue;
+                }
+            };
+            let header =
+                Header { stamp: time_message(chunk.stamp_ns), frame_id: settings.frame.clone() };
+            let poses = poses.iter().map(pose_message).collect();
+            if let Err(error) = publisher.publish(&PoseArray { header, poses }) {
+                warn!("the poses of '{}' could not be published: {error}", settings.group);
+            }
         }
     }
 
@@ -96,10 +135,22 @@ fn chunk_message(
     sequence: u64,
 ) -> ChunkMessage {
     let settings = &shared.settings;
-    let joints_of = |group: &str| {
-        let names = settings.action_joints.iter().find(|names| names.group == group);
-        names.map(|names| names.joints.clone()).unwrap_or_default()
+    let group_message = |group: &ActionGroup| {
+        let joints = settings.action_joints.iter().find(|moved| moved.group == group.name);
+        let pose = settings.poses.iter().find(|pose| pose.group == group.name);
+        GroupMessage {
+            name: group.name.clone(),
+            representation: representation_number(group.representation, joints),
+            dim: group.dim as u32,
+            joint_names: joints.map(|moved| moved.joints.clone()).unwrap_or_default(),
+            columns: Vec::new(),
+            frame_id: pose.map(|pose| pose.frame.clone()).unwrap_or_default(),
+            values: group.values.clone(),
+        }
     };
+    // The header has room for one frame: that of the poses, if they share it.
+    let mut frames = settings.poses.iter().map(|pose| &pose.frame);
+    let frame = frames.next().filter(|first| frames.all(|frame| frame == *first));
     let ages = ticket.readings.iter().map(|reading| ObservationAge {
         input: reading.input.clone(),
         topic: reading.topic.clone(),
@@ -109,7 +160,10 @@ fn chunk_message(
     });
     let stages = chunk.timings.stages().into_iter();
     ChunkMessage {
-        header: Header { stamp: time_message(chunk.stamp_ns), frame_id: String::new() },
+        header: Header {
+            stamp: time_message(chunk.stamp_ns),
+            frame_id: frame.cloned().unwrap_or_default(),
+        },
         sequence,
         // Sixteen zero bytes: no goal asked for this chunk.
         goal_id: r2r::unique_identifier_msgs::msg::UUID { uuid: vec![0; 16] },
@@ -121,11 +175,7 @@ fn chunk_message(
         noise_given: chunk.seed.is_none(),
         horizon: chunk.horizon as u32,
         dt: settings.dt_ns as f64 / NS_PER_S,
-        groups: chunk
-            .groups
-            .iter()
-            .map(|group| group_message(group, joints_of(&group.name)))
-            .collect(),
+        groups: chunk.groups.iter().map(group_message).collect(),
         timings: stages
             .map(|(stage, time)| StageTiming {
                 stage: stage.to_owned(),
@@ -137,23 +187,18 @@ fn chunk_message(
     }
 }
 
-fn group_message(group: &ActionGroup, joint_names: Vec<String>) -> GroupMessage {
-    GroupMessage {
-        name: group.name.clone(),
-        representation: representation_number(group.representation, &joint_names),
-        dim: group.dim as u32,
-        joint_names,
-        columns: Vec::new(),
-        frame_id: String::new(),
-        values: group.values.clone(),
-    }
+fn pose_message(pose: &PoseValues) -> Pose {
+    let ([x, y, z], [qx, qy, qz, qw]) = (pose.xyz, pose.xyzw);
+    let orientation = Quaternion { x: qx, y: qy, z: qz, w: qw };
+    Pose { position: Point { x, y, z }, orientation }
 }
 
-/// The message's number of a representation.
-pub fn representation_number(representation: Representation, joint_names: &[String]) -> u8 {
+/// The message's number of a representation. Values that become joint positions only by a map are none themselves.
+pub fn representation_number(representation: Representation, joints: Option<&ActionJoints>) -> u8 {
+    let are_positions = joints.is_some_and(|moved| !moved.joints.is_empty() && moved.map.is_none());
     match representation {
-        Representation::Absolute if joint_names.is_empty() => representation::VALUE,
-        Representation::Absolute => representation::JOINT_POSITION,
+        Representation::Absolute if are_positions => representation::JOINT_POSITION,
+        Representation::Absolute => representation::VALUE,
         Representation::PoseRot6d => representation::POSE_ROT6D,
         Representation::PoseRotvec => representation::POSE_ROTVEC,
         Representation::PoseMatrix => representation::POSE_MATRIX,

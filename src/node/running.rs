@@ -11,16 +11,17 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tracing::{info, warn};
 
-use super::messages::{CompressedImage, Image, JointState};
+use super::messages::{CompressedImage, Image, TfMessage};
 use super::param_services::{self, ParamChanges};
 use super::params::Params;
 use super::publish::{Publishers, Ticket};
 use super::runtime::{Counters, NodeClock, Shared, Throttle, WARNING_PERIOD, and_more, locked};
+use super::sensors::{Sensors, transform_name};
 use super::settings::{self, Settings, Transport};
 use super::worker::{Failure, Worker};
 use super::{inputs, services};
 use crate::contract::{ActionChunk, Noise, PredictOptions};
-use crate::history::{History, Sighting};
+use crate::history::Sighting;
 use crate::policy::{Policy, PolicyError};
 
 /// How long one wait for messages lasts; the node looks at this interval whether it is to end.
@@ -56,7 +57,7 @@ impl Running {
             node.get_time_source().enable_sim_time(&mut node)?;
         }
         settings.resolve_topics(&node.namespace()?, &node.fully_qualified_name()?);
-        let publishers = Publishers::new(&mut node)?;
+        let publishers = Publishers::new(&mut node, &settings)?;
         let shared = Arc::new(Shared {
             clock: NodeClock::new(node.get_ros_clock()),
             version: policy.version(),
@@ -64,7 +65,7 @@ impl Running {
             served: policy.served().to_vec(),
             backend: policy.backend(),
             noise_shape: policy.noise_shape(),
-            history: Mutex::new(History::new(settings.inputs())),
+            sensors: Mutex::new(Sensors::new(&settings)),
             settings,
             params: Mutex::new(params),
             counters: Counters::default(),
@@ -162,14 +163,40 @@ fn subscribe(runtime: &Runtime, node: &mut Node, shared: &Arc<Shared>) -> Result
         runtime.spawn(inputs::read_camera(shared.clone(), number, messages));
     }
     for (number, state) in shared.settings.states.iter().enumerate() {
+        let groups = format!("state {}", state.reader.groups().join(", "));
+        let message_type = state.reader.message_type();
         let messages = node
-            .subscribe_raw(&state.topic, JointState::TYPE, QosProfile::sensor_data())
-            .with_context(|| {
-                format!("cannot subscribe to the joint states on '{}'", state.topic)
-            })?;
-        let groups: Vec<&str> = state.joints.groups().collect();
-        info!("state {} on {} ({})", groups.join(", "), state.topic, JointState::TYPE);
+            .subscribe_raw(&state.topic, message_type, QosProfile::sensor_data())
+            .with_context(|| format!("cannot subscribe to {} on '{}'", groups, state.topic))?;
+        info!("{groups} on {} ({message_type})", state.topic);
+        for group in state.reader.groups() {
+            if let Some(map) = state.reader.map(group) {
+                let ([first, second], [to_first, to_second]) = (map.from(), map.to());
+                info!(
+                    "state {group}: {first} is {to_first} for the policy, {second} is {to_second}"
+                );
+            }
+        }
         runtime.spawn(inputs::read_states(shared.clone(), number, messages));
+    }
+    subscribe_to_transforms(runtime, node, shared)
+}
+
+/// `/tf` and `/tf_static`, if a state group needs them, with the QoS of tf2's own listener.
+fn subscribe_to_transforms(runtime: &Runtime, node: &mut Node, shared: &Arc<Shared>) -> Result<()> {
+    if shared.settings.transforms.is_empty() {
+        return Ok(());
+    }
+    let moving = QosProfile::default().keep_last(100);
+    let fixed = QosProfile::default().keep_last(100).transient_local();
+    for (topic, is_fixed, qos) in [("/tf", false, moving), ("/tf_static", true, fixed)] {
+        let messages = node.subscribe_raw(topic, TfMessage::TYPE, qos).with_context(|| {
+            format!("cannot subscribe to {topic}; is the package tf2_msgs installed?")
+        })?;
+        runtime.spawn(inputs::read_transforms(shared.clone(), topic, is_fixed, messages));
+    }
+    for wanted in &shared.settings.transforms {
+        info!("state {} from {} ({})", wanted.group, transform_name(wanted), TfMessage::TYPE);
     }
     Ok(())
 }
@@ -201,9 +228,9 @@ async fn predict_on_time(mut timer: Timer, shared: Arc<Shared>, worker: SharedWo
         let Some(worker) = guard.as_ref() else { return };
         let now = shared.clock.now();
         let seen = {
-            let mut history = locked(&shared.history);
-            history.advance(now);
-            if let Some(jump) = history.take_clock_jump() {
+            let mut sensors = locked(&shared.sensors);
+            sensors.history.advance(now);
+            if let Some(jump) = sensors.history.take_clock_jump() {
                 warn!(
                     "the clock jumped by {:.3} s; all readings are forgotten",
                     jump.by_ns as f64 / 1e9
@@ -215,7 +242,7 @@ async fn predict_on_time(mut timer: Timer, shared: Arc<Shared>, worker: SharedWo
             }
             let params = locked(&shared.params);
             let freshness = settings::freshness(&params, shared.settings.timeline);
-            history.observation(now, params.text("instruction"), &freshness)
+            sensors.observation(now, params.text("instruction"), &freshness)
         };
         match seen {
             Ok(sighting) => {

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::params::Params;
+use super::sensors::Sensors;
 use super::settings::Settings;
 use crate::contract::{Embodiment, Version};
-use crate::history::{History, Moment};
+use crate::history::Moment;
 
 /// Everything that the tasks share.
 pub struct Shared {
@@ -23,7 +24,8 @@ pub struct Shared {
     pub noise_shape: [usize; 2],
     pub settings: Settings,
     pub params: Mutex<Params>,
-    pub history: Mutex<History>,
+    /// Locked before `params` where both are needed.
+    pub sensors: Mutex<Sensors>,
     pub counters: Counters,
 }
 

@@ -10,9 +10,12 @@ use super::params::Value;
 use super::publish::representation_number;
 use super::representation;
 use super::runtime::{Shared, locked};
-use super::settings::{self, Transport};
+use super::sensors::transform_name;
+use super::settings::{self, Settings, Transport};
+use super::state::StateReader;
+use super::state::pose::PoseLayout;
 use crate::contract::{
-    ActionGroupSpec, ActionNormalization, ActionReference, FRAME_SIDE, StateEncoding,
+    ActionGroupSpec, ActionReference, FRAME_SIDE, PoseFormat,
     StateGroupSpec,
 };
 use crate::decode;
@@ -22,7 +25,10 @@ const MS_PER_S: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
 
 const FROM_JOINT_STATE: u8 = StateMessage::JOINT_STATE as u8;
-const FROM_NOTHING: u8 = StateMessage::NONE as u8;
+const FROM_POSE: u8 = StateMessage::POSE as u8;
+const FROM_TRANSFORM: u8 = StateMessage::TF as u8;
+const FROM_FLOAT: u8 = StateMessage::FLOAT as u8;
+const FROM_COLUMNS: u8 = StateMessage::FLOAT_ARRAY as u8;
 
 /// Changes the instruction from the next prediction on.
 pub fn set_instruction(
@@ -105,52 +111,76 @@ fn cameras(shared: &Shared, max_age: f64) -> Vec<CameraSpec> {
 }
 
 fn states(shared: &Shared, max_age: f64) -> Vec<StateMessage> {
-    let params = locked(&shared.params);
     let spec = |group: &StateGroupSpec| {
-        let source = shared
-            .settings
-            .states
-            .iter()
-            .find(|source| source.joints.groups().any(|g| g == group.name));
-        let (encoding, bounds) = encoding(&group.encoding);
+        let bounds = group.encoding.bounds();
         StateMessage {
             name: group.name.clone(),
             dim: group.dim as u32,
-            representation: representation::JOINT_POSITION,
-            source: if source.is_some() { FROM_JOINT_STATE } else { FROM_NOTHING },
-            topic: source.map(|source| source.topic.clone()).unwrap_or_default(),
-            names: params.texts(&format!("state.{}.joints", group.name)).to_vec(),
-            source_range: Vec::new(),
-            model_range: Vec::new(),
-            encoding: encoding.to_owned(),
+            encoding: group.encoding.name().to_owned(),
             min: bounds.map(|(min, _)| min.clone()).unwrap_or_default(),
             max: bounds.map(|(_, max)| max.clone()).unwrap_or_default(),
             max_age,
+            ..source(&shared.settings, &group.name)
         }
     };
     shared.embodiment.state.iter().map(spec).collect()
 }
 
-/// Lower and upper bounds.
-type Bounds<'a> = Option<(&'a Vec<f64>, &'a Vec<f64>)>;
+/// Where a state group comes from: `representation`, `source`, `topic`, `names` and the ranges of the message.
+fn source(settings: &Settings, group: &str) -> StateMessage {
+    if let Some(wanted) = settings.transforms.iter().find(|wanted| wanted.group == group) {
+        return StateMessage {
+            representation: layout_number(wanted.layout),
+            source: FROM_TRANSFORM,
+            topic: transform_name(wanted),
+            ..Default::default()
+        };
+    }
+    let Some(state) = settings.states.iter().find(|state| state.reader.groups().contains(&group))
+    else {
+        return StateMessage::default();
+    };
+    let map = state.reader.map(group);
+    let (representation, source, names) = match &state.reader {
+        StateReader::Joints { joints, .. } => {
+            let unmapped = map.map_or(representation::JOINT_POSITION, |_| representation::VALUE);
+            (unmapped, FROM_JOINT_STATE, joints.joints(group).to_vec())
+        }
+        StateReader::Pose { layout, .. } => (layout_number(*layout), FROM_POSE, Vec::new()),
+        StateReader::Float64 { .. } => (representation::VALUE, FROM_FLOAT, Vec::new()),
+        StateReader::Columns { columns, .. } => {
+            (representation::VALUE, FROM_COLUMNS, columns.columns().to_vec())
+        }
+    };
+    StateMessage {
+        representation,
+        source,
+        topic: state.topic.clone(),
+        names,
+        source_range: map.map(|map| map.from().to_vec()).unwrap_or_default(),
+        model_range: map.map(|map| map.to().to_vec()).unwrap_or_default(),
+        ..Default::default()
+    }
+}
 
-fn encoding(encoding: &StateEncoding) -> (&'static str, Bounds<'_>) {
-    match encoding {
-        StateEncoding::SinCos => ("sin_cos", None),
-        StateEncoding::MeanStd { .. } => ("mean_std", None),
-        StateEncoding::MinMax { min, max, .. } => ("min_max", Some((min, max))),
+/// The message's number of a layout; its quaternions are x, y, z, w, so that another order is plain values.
+fn layout_number(layout: PoseLayout) -> u8 {
+    match layout {
+        PoseLayout::Pose(PoseFormat::Rot6d) => representation::POSE_ROT6D,
+        PoseLayout::Pose(PoseFormat::Rotvec) => representation::POSE_ROTVEC,
+        PoseLayout::Pose(PoseFormat::Matrix) => representation::POSE_MATRIX,
+        PoseLayout::Position => representation::POSITION,
+        PoseLayout::QuaternionXyzw => representation::ROTATION_QUATERNION,
+        PoseLayout::QuaternionWxyz => representation::VALUE,
+        PoseLayout::Rotvec => representation::ROTATION_ROTVEC,
+        PoseLayout::Rot6d => representation::ROTATION_ROT6D,
+        PoseLayout::RotationMatrix => representation::ROTATION_MATRIX,
     }
 }
 
 fn action(shared: &Shared, group: &ActionGroupSpec) -> ActionMessage {
-    let settings = shared.settings.action_joints.iter().find(|names| names.group == group.name);
-    let joint_names = settings.map(|names| names.joints.clone()).unwrap_or_default();
-    let (normalization, bounds) = match &group.normalization {
-        ActionNormalization::MinMax { min, max } => ("min_max", Some((min, max))),
-        ActionNormalization::MinMaxPerStep { min, max } => ("min_max_per_step", Some((min, max))),
-        ActionNormalization::MeanStd { .. } => ("mean_std", None),
-        ActionNormalization::MeanStdPerStep { .. } => ("mean_std_per_step", None),
-    };
+    let joints = shared.settings.action_joints.iter().find(|moved| moved.group == group.name);
+    let bounds = group.normalization.bounds();
     let relative_to = match &group.reference {
         ActionReference::RelativeJoint { state_group }
         | ActionReference::RelativePose { state_group, .. } => state_group.clone(),
@@ -159,11 +189,11 @@ fn action(shared: &Shared, group: &ActionGroupSpec) -> ActionMessage {
     ActionMessage {
         name: group.name.clone(),
         dim: group.dim as u32,
-        representation: representation_number(decode::representation(group), &joint_names),
+        representation: representation_number(decode::representation(group), joints),
         relative_to,
-        joint_names,
+        joint_names: joints.map(|moved| moved.joints.clone()).unwrap_or_default(),
         columns: Vec::new(),
-        normalization: normalization.to_owned(),
+        normalization: group.normalization.name().to_owned(),
         min: bounds.map(|(min, _)| min.clone()).unwrap_or_default(),
         max: bounds.map(|(_, max)| max.clone()).unwrap_or_default(),
     }

@@ -2,7 +2,7 @@
 
 use std::panic;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
 use r2r::{Node, ParameterValue};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -12,10 +12,9 @@ use super::params::{self, Params, Value};
 use super::running::Running;
 use super::runtime::locked;
 use super::settings::{self, Settings};
-use crate::checkpoint::Snapshot;
 use crate::cli::WrongUsage;
 use crate::contract::Version;
-use crate::policy::{Policy, PolicyOptions, choose_embodiment};
+use crate::policy::{Policy, PolicyOptions, choose_embodiment, open_snapshot};
 
 /// Default name of the node; topics of its own are below it.
 const NODE_NAME: &str = "policy";
@@ -29,6 +28,9 @@ pub struct NodeArgs {
     /// Print a parameter file with every parameter at its default, and end.
     #[arg(long)]
     default_config: bool,
+    /// Version that the checkpoint has to be of: n15, n16 or n17; the same as the parameter `version`.
+    #[arg(long)]
+    version: Option<Version>,
     /// ROS arguments, such as `--ros-args --params-file FILE -p instruction:='pick the pear'`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ROS_ARGS")]
     ros_args: Vec<String>,
@@ -59,7 +61,8 @@ pub fn run(args: &NodeArgs) -> Result<()> {
         .build()?;
     let mut end = runtime.block_on(async { Ends::new() })?;
     let node = create_node()?;
-    let mut params = Params::new(overrides(&node)).map_err(usage)?;
+    let overrides = with_version(overrides(&node), args.version)?;
+    let mut params = Params::new(overrides).map_err(usage)?;
     let options = policy_options(&params)?;
     let settings = fit_to_robot(&mut params, &options)?;
     info!("loading {}", options.snapshot.display());
@@ -140,6 +143,24 @@ fn overrides(node: &Node) -> Vec<(String, Value)> {
     given.iter().map(|(name, parameter)| (name.clone(), value(&parameter.value))).collect()
 }
 
+/// The argument `--version` as the parameter that it stands for.
+fn with_version(
+    mut overrides: Vec<(String, Value)>,
+    wanted: Option<Version>,
+) -> Result<Vec<(String, Value)>, WrongUsage> {
+    let Some(wanted) = wanted else { return Ok(overrides) };
+    let wanted = Value::Text(wanted.name().to_owned());
+    let any = Value::Text("auto".to_owned());
+    if let Some((_, given)) = overrides.iter().find(|(name, _)| name == "version")
+        && ![&wanted, &any].contains(&given)
+    {
+        return Err(usage(format!("--version is {wanted}, but parameter 'version' is {given}")));
+    }
+    overrides.retain(|(name, _)| name != "version");
+    overrides.push(("version".to_owned(), wanted));
+    Ok(overrides)
+}
+
 fn value(value: &ParameterValue) -> Value {
     match value {
         ParameterValue::Bool(value) => Value::Bool(*value),
@@ -147,6 +168,8 @@ fn value(value: &ParameterValue) -> Value {
         ParameterValue::Double(value) => Value::Double(*value),
         ParameterValue::String(value) => Value::Text(value.clone()),
         ParameterValue::StringArray(values) => Value::Texts(values.clone()),
+        ParameterValue::IntegerArray(values) => Value::Integers(values.clone()),
+        ParameterValue::DoubleArray(values) => Value::Doubles(values.clone()),
         other => Value::Other(other.type_name()),
     }
 }
@@ -169,24 +192,15 @@ fn policy_options(params: &Params) -> Result<PolicyOptions> {
         embodiment: given("embodiment").map(str::to_owned),
         // The range of the parameter begins at 0.
         threads: usize::try_from(params.integer("threads")).unwrap_or(0),
+        version: settings::version(params),
         ..PolicyOptions::default()
     })
 }
 
 /// Declares the parameters that the robot brings and checks them all, before the checkpoint is loaded.
 fn fit_to_robot(params: &mut Params, options: &PolicyOptions) -> Result<Settings> {
-    let snapshot = Snapshot::open(&options.snapshot)?;
-    check_version(params, snapshot.version())?;
+    let snapshot = open_snapshot(options)?;
     let embodiment = choose_embodiment(&snapshot, options.embodiment.as_deref())?;
     params.declare_robot(&settings::names(embodiment)).map_err(usage)?;
     Ok(Settings::new(params, embodiment).map_err(usage)?)
-}
-
-fn check_version(params: &Params, found: Version) -> Result<()> {
-    match settings::version(params) {
-        Some(wanted) if wanted != found => bail!(
-            "parameter 'version' is {wanted}, but the checkpoint is {found}; set it to auto, or give another snapshot"
-        ),
-        _ => Ok(()),
-    }
 }

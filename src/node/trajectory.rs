@@ -1,5 +1,6 @@
 //! The joint positions of a chunk as a trajectory that a controller accepts unchanged.
 
+use super::state::affine::AffineMap;
 use crate::contract::{ActionChunk, Representation};
 
 /// Joint positions over time; never empty, times strictly increasing, every point as long as `joint_names`.
@@ -28,11 +29,14 @@ pub struct Cut {
     pub dropped: usize,
 }
 
-/// Joint names of an action group, one per column; empty for a group that is not made of joints.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What an action group moves.
+#[derive(Clone, Debug, PartialEq)]
 pub struct ActionJoints {
     pub group: String,
+    /// One name per column; empty for a group that is not made of joints.
     pub joints: Vec<String>,
+    /// From the group's values to joint positions, where they are not the same.
+    pub map: Option<AffineMap>,
 }
 
 /// Writes the trajectory of all groups of absolute values that have joint names.
@@ -49,16 +53,14 @@ pub fn trajectory(
     let mut joint_names = Vec::new();
     let mut columns = Vec::new();
     for group in &chunk.groups {
-        let names = joints
-            .iter()
-            .find(|names| names.group == group.name)
-            .map_or(&[][..], |names| &names.joints);
+        let moved = joints.iter().find(|moved| moved.group == group.name);
+        let names = moved.map_or(&[][..], |moved| &moved.joints);
         let whole = group.dim > 0
             && names.len() == group.dim
             && group.values.len() == chunk.horizon * group.dim;
         if group.representation == Representation::Absolute && whole {
             joint_names.extend(names.iter().cloned());
-            columns.push((group.dim, &group.values));
+            columns.push((group.dim, &group.values, moved.and_then(|moved| moved.map)));
         }
     }
     if joint_names.is_empty() {
@@ -72,9 +74,11 @@ pub fn trajectory(
         if due < earliest || due <= now_ns {
             continue;
         }
-        let of_row =
-            |&(dim, values): &(usize, &Vec<f32>)| values[row * dim..(row + 1) * dim].to_vec();
-        let positions = columns.iter().flat_map(of_row).map(f64::from).collect();
+        let of_row = |(dim, values, map): &(usize, &Vec<f32>, Option<AffineMap>)| {
+            let row = values[row * dim..(row + 1) * dim].iter().map(|&value| f64::from(value));
+            row.map(|value| map.map_or(value, |map| map.apply(value))).collect::<Vec<f64>>()
+        };
+        let positions = columns.iter().flat_map(of_row).collect();
         points.push(Point { positions, time_from_start_ns });
     }
     let dropped = chunk.horizon - points.len();
@@ -129,6 +133,7 @@ mod tests {
         let named = |group: &str, joints: &[&str]| ActionJoints {
             group: group.to_owned(),
             joints: joints.iter().map(|&joint| joint.to_owned()).collect(),
+            map: None,
         };
         vec![
             named("arm", &["shoulder", "elbow"]),
@@ -166,6 +171,16 @@ mod tests {
         assert_eq!(times(10_100, 60), (vec![200], 3));
         assert_eq!(times(10_200, 0), (vec![], 4));
         assert_eq!(times(99_000, 0), (vec![], 4));
+    }
+
+    #[test]
+    fn a_gripper_moves_in_the_units_of_its_joint() {
+        let mut joints = joints();
+        joints[1].map = Some(AffineMap::new([0.0, 1.0], [0.0, 0.8]));
+        let made = trajectory(&chunk(3), &joints, DT, 10_000 * MS, 0).trajectory.expect("made");
+        let last = &made.points[2].positions;
+        assert_eq!(last[..2], [0.5, 0.625]);
+        assert!((last[2] - 0.2).abs() < 1e-15, "{last:?}");
     }
 
     #[test]

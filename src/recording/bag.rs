@@ -18,6 +18,20 @@ const METADATA_VERSION: u32 = 5;
 /// Keep last 10, reliable, volatile: what a publisher with default QoS offers, in rosbag2's spelling.
 const OFFERED_QOS: &str = "- history: 1\n  depth: 10\n  reliability: 1\n  durability: 2\n  deadline:\n    sec: 9223372036\n    nsec: 854775807\n  lifespan:\n    sec: 9223372036\n    nsec: 854775807\n  liveliness: 1\n  liveliness_lease_duration:\n    sec: 9223372036\n    nsec: 854775807\n  avoid_ros_namespace_conventions: false";
 
+/// What the publisher of a topic offers; fixed transforms are latched, as tf2 wants them.
+fn offered_qos(topic: &str) -> String {
+    if is_latched(topic) {
+        OFFERED_QOS.replace("durability: 2", "durability: 1")
+    } else {
+        OFFERED_QOS.to_owned()
+    }
+}
+
+/// Whether a late subscriber of a recorded topic is to get its last messages.
+pub fn is_latched(topic: &str) -> bool {
+    topic.rsplit('/').next() == Some("tf_static")
+}
+
 /// Why a bag cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum BagError {
@@ -214,7 +228,7 @@ impl BagWriter {
 
     fn add_channel<M: RosMessage>(&mut self, name: &str) -> mcap::McapResult<u16> {
         let schema = self.writer.add_schema(M::TYPE, "ros2msg", M::SCHEMA.as_bytes())?;
-        let metadata = BTreeMap::from([("offered_qos_profiles".into(), OFFERED_QOS.into())]);
+        let metadata = BTreeMap::from([("offered_qos_profiles".into(), offered_qos(name))]);
         self.writer.add_channel(schema, name, "cdr", &metadata)
     }
 
@@ -259,11 +273,11 @@ impl BagWriter {
         let (first, last) = self.span.unwrap_or_default();
         let duration = last - first;
         let count: u32 = self.topics.iter().map(|topic| topic.messages).sum();
-        let qos = OFFERED_QOS.replace('\n', "\\n");
         let topics: String = self
             .topics
             .iter()
             .map(|topic| {
+                let qos = offered_qos(&topic.name).replace('\n', "\\n");
                 format!(
                     "    - topic_metadata:\n        name: {}\n        type: {}\n        serialization_format: cdr\n        offered_qos_profiles: \"{qos}\"\n      message_count: {}\n",
                     topic.name, topic.message_type, topic.messages

@@ -1,16 +1,21 @@
-//! The recorded robot's head camera: sphere tracing of the [`Scene`], light, shadow and anti-aliasing.
+//! The cameras of the recorded robots: sphere tracing of the [`Scene`], light, shadow and anti-aliasing.
 
 use rayon::prelude::*;
 
 use super::scene::{Colour, Material, Point, Scene, mix, smooth_step};
 
-/// Width and height of a frame, pixels.
-pub const FRAME_SIDE: u32 = 256;
-
-const EYE: Point = Point::new(0.02, -0.46, 0.58);
-const LOOKS_AT: Point = Point::new(0.015, 0.055, 0.02);
-/// Half the width of the picture at one metre, metres.
-const HALF_WIDTH: f32 = 0.40;
+/// A camera.
+#[derive(Clone, Copy, Debug)]
+pub struct Camera {
+    /// Size of its frames, pixels.
+    pub width: u32,
+    pub height: u32,
+    pub eye: Point,
+    /// Not straight above or below the eye.
+    pub looks_at: Point,
+    /// Half the width of the picture at one metre, metres.
+    pub half_width: f32,
+}
 
 /// Towards the window that lights the table; normalised where it is used.
 const TO_LIGHT: Point = Point::new(-0.45, 0.35, 0.95);
@@ -23,6 +28,8 @@ const SHADOW_HARDNESS: f32 = 9.0;
 const MAX_STEPS: usize = 80;
 /// A ray this close to a solid has met it, metres.
 const SURFACE: f32 = 0.0004;
+/// Rays begin here, in front of what holds the camera, metres.
+const NEAR: f32 = 0.2;
 /// Rays end here, metres.
 const FAR: f32 = 3.0;
 /// Neighbouring pixels that differ more than this in a channel, of 255, are sampled again.
@@ -30,29 +37,29 @@ const EDGE: f32 = 10.0;
 /// Samples per side of a pixel on an edge.
 const SUBSAMPLES: usize = 3;
 
-/// What the camera sees at `seconds` from the start: `[256, 256, 3]`, 8-bit RGB. The same on every machine.
-pub fn render(seconds: f64) -> Vec<u8> {
-    let view = View::new(Scene::at(seconds));
-    let side = FRAME_SIDE as usize;
+/// What a camera sees: `[height, width, 3]`, 8-bit RGB. The same on every machine.
+pub fn render(camera: &Camera, scene: Scene) -> Vec<u8> {
+    let view = View::new(camera, scene);
+    let (width, height) = (camera.width as usize, camera.height as usize);
     let row_of =
-        |y: usize| (0..side).map(|x| view.colour(x as f32 + 0.5, y as f32 + 0.5)).collect();
-    let once: Vec<Vec<Colour>> = (0..side).into_par_iter().map(row_of).collect();
+        |y: usize| (0..width).map(|x| view.colour(x as f32 + 0.5, y as f32 + 0.5)).collect();
+    let once: Vec<Vec<Colour>> = (0..height).into_par_iter().map(row_of).collect();
     let refined =
         |x: usize, y: usize| if on_edge(&once, x, y) { view.pixel(x, y) } else { once[y][x] };
-    (0..side)
+    (0..height)
         .into_par_iter()
-        .flat_map_iter(|y| (0..side).flat_map(move |x| rgb8(refined(x, y))))
+        .flat_map_iter(|y| (0..width).flat_map(move |x| rgb8(refined(x, y))))
         .collect()
 }
 
 /// Whether a neighbour of pixel (`x`, `y`) looks clearly different.
 fn on_edge(rows: &[Vec<Colour>], x: usize, y: usize) -> bool {
-    let last = rows.len() - 1;
+    let (last_row, last_column) = (rows.len() - 1, rows[y].len() - 1);
     let neighbours = [
         (x.saturating_sub(1), y),
-        ((x + 1).min(last), y),
+        ((x + 1).min(last_column), y),
         (x, y.saturating_sub(1)),
-        (x, (y + 1).min(last)),
+        (x, (y + 1).min(last_row)),
     ];
     neighbours.iter().any(|&(nx, ny)| (rows[ny][nx] - rows[y][x]).amax() > EDGE)
 }
@@ -62,6 +69,7 @@ fn rgb8(colour: Colour) -> [u8; 3] {
 }
 
 struct View {
+    camera: Camera,
     scene: Scene,
     forward: Point,
     right: Point,
@@ -70,10 +78,11 @@ struct View {
 }
 
 impl View {
-    fn new(scene: Scene) -> Self {
-        let forward = (LOOKS_AT - EYE).normalize();
+    fn new(camera: &Camera, scene: Scene) -> Self {
+        let forward = (camera.looks_at - camera.eye).normalize();
         let right = forward.cross(&Point::z()).normalize();
-        Self { scene, forward, right, down: forward.cross(&right), to_light: TO_LIGHT.normalize() }
+        let down = forward.cross(&right);
+        Self { camera: *camera, scene, forward, right, down, to_light: TO_LIGHT.normalize() }
     }
 
     /// Mean colour over the pixel whose upper left corner is (`x`, `y`), 0 to 255.
@@ -88,8 +97,9 @@ impl View {
 
     /// Colour at a point of the picture, in pixels from its upper left corner; 0 to 255.
     fn colour(&self, x: f32, y: f32) -> Colour {
-        let half = FRAME_SIDE as f32 / 2.0;
-        let (u, v) = ((x / half - 1.0) * HALF_WIDTH, (y / half - 1.0) * HALF_WIDTH);
+        let Camera { width, height, half_width, .. } = self.camera;
+        let (half, tall) = (width as f32 / 2.0, height as f32 / width as f32);
+        let (u, v) = ((x / half - 1.0) * half_width, (y / half - tall) * half_width);
         let ray = (self.forward + self.right * u + self.down * v).normalize();
         let (p, material) = self.trace(&ray);
         let normal = if material == Material::Table { Point::z() } else { self.normal(&p) };
@@ -104,16 +114,17 @@ impl View {
         let highlight = power_32(normal.dot(&half_way).max(0.0)) * shine * lit;
         let linear = diffuse + LIGHT * highlight;
         // Square root for gamma: display values as cameras deliver them.
-        let vignette = 1.0 - 0.10 * (u * u + v * v) / (HALF_WIDTH * HALF_WIDTH);
+        let vignette = 1.0 - 0.10 * (u * u + v * v) / (half_width * half_width);
         linear.map(|channel| channel.clamp(0.0, 1.0).sqrt()) * (255.0 * vignette)
     }
 
     /// Where the ray from the eye ends, and on what.
     fn trace(&self, ray: &Point) -> (Point, Material) {
-        let table = if ray.z < 0.0 { -EYE.z / ray.z } else { FAR };
-        let mut along = 0.2;
+        let eye = self.camera.eye;
+        let table = if ray.z < 0.0 { -eye.z / ray.z } else { FAR };
+        let mut along = NEAR;
         for _ in 0..MAX_STEPS {
-            let p = EYE + ray * along;
+            let p = eye + ray * along;
             let (distance, material) = self.scene.distance(&p);
             if distance < SURFACE {
                 return (p, material);
@@ -123,7 +134,7 @@ impl View {
                 break;
             }
         }
-        (EYE + ray * table, Material::Table)
+        (eye + ray * table, Material::Table)
     }
 
     fn normal(&self, p: &Point) -> Point {
@@ -176,13 +187,23 @@ fn power_32(x: f32) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::scene::Effector;
     use super::*;
 
     #[test]
     fn frames_repeat_exactly_and_change_with_time() {
-        let first = render(0.0);
-        assert_eq!(first.len(), 3 * (FRAME_SIDE * FRAME_SIDE) as usize);
-        assert_eq!(first, render(0.0));
-        assert_ne!(first, render(2.0));
+        let camera = Camera {
+            width: 96,
+            height: 54,
+            eye: Point::new(0.02, -0.46, 0.58),
+            looks_at: Point::new(0.015, 0.055, 0.02),
+            half_width: 0.4,
+        };
+        for effector in [Effector::Hand, Effector::Gripper] {
+            let frame = |seconds| render(&camera, Scene::at(seconds, effector));
+            assert_eq!(frame(0.0).len(), 3 * 96 * 54);
+            assert_eq!(frame(0.0), frame(0.0));
+            assert_ne!(frame(0.0), frame(2.0));
+        }
     }
 }

@@ -1,38 +1,39 @@
-//! `gr00t_blackhole make-recording`: the bundled recording, from nothing but this code.
+//! `gr00t_blackhole make-recording`: the bundled recordings, from nothing but this code.
 
 use std::io::Cursor;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 use image::{ExtendedColorType, codecs::jpeg::JpegEncoder};
 
-use super::bag::BagWriter;
-use super::camera::{FRAME_SIDE, render};
-use super::message::{CompressedImage, Header, JointState, Time};
-use super::motion::{DURATION_S, joints_at};
-
-/// Topic of the head camera, `sensor_msgs/msg/CompressedImage`.
-pub const CAMERA_TOPIC: &str = "/camera/ego_view/image/compressed";
-/// Topic of the joint states, `sensor_msgs/msg/JointState`.
-pub const JOINT_TOPIC: &str = "/joint_states";
-/// What the recorded robot does, in words.
-pub const INSTRUCTION: &str = "pick the pear and place it on the plate";
-
-pub const CAMERA_HZ: u32 = 20;
-pub const JOINT_HZ: u32 = 50;
-const JPEG_QUALITY: u8 = 88;
+use super::bag::{BagWriter, TopicId};
+use super::camera::{Camera, render};
+use super::message::{CompressedImage, Header, RosMessage, Time};
+use super::motion::DURATION_S;
+use super::scene::Scene;
+use super::{droid, gr1};
 
 /// 2026-01-05 09:00:00 UTC.
-const START_NS: i64 = 1_767_603_600_000_000_000;
-/// Between the shutter and the arrival of the frame.
-const CAMERA_LATENCY_NS: i64 = 12_000_000;
-/// Between reading the encoders and the arrival of the message.
-const JOINT_LATENCY_NS: i64 = 1_000_000;
+pub(super) const START_NS: i64 = 1_767_603_600_000_000_000;
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
+const JPEG_QUALITY: u8 = 88;
 
-/// Writes the bundled recording: camera and joint states of a robot that puts a pear on a plate, as a rosbag2 bag.
+/// A robot that is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Robot {
+    /// A humanoid: head camera and joint states.
+    Gr1,
+    /// An arm: two cameras of different rates, joint states, a gripper on a topic of its own, transforms.
+    Droid,
+}
+
+/// Writes a bundled recording: a robot puts a pear on a plate; as a rosbag2 bag.
 #[derive(Debug, clap::Args)]
 pub struct MakeRecordingArgs {
+    /// The robot.
+    #[arg(long, value_enum, default_value = "gr1")]
+    pub robot: Robot,
     /// Directory of the bag; must not exist.
     #[arg(long)]
     pub out: PathBuf,
@@ -45,63 +46,76 @@ pub struct MakeRecordingArgs {
 pub fn run(args: &MakeRecordingArgs) -> Result<()> {
     let out = &args.out;
     let mut bag = BagWriter::create(out)?;
-    let camera = bag.add_topic::<CompressedImage>(CAMERA_TOPIC)?;
-    let joints = bag.add_topic::<JointState>(JOINT_TOPIC)?;
-    let mut frames = stamps(CAMERA_HZ).peekable();
-    let mut states = stamps(JOINT_HZ).peekable();
+    let streams = match args.robot {
+        Robot::Gr1 => gr1::streams(&mut bag)?,
+        Robot::Droid => droid::streams(&mut bag)?,
+    };
     // In the order of arrival, as a recorder would have written them.
-    loop {
-        let frame_time = frames.peek().map(|stamp| stamp + CAMERA_LATENCY_NS);
-        let state_time = states.peek().map(|stamp| stamp + JOINT_LATENCY_NS);
-        match (frame_time, state_time) {
-            (None, None) => break,
-            (Some(frame), state) if state.is_none_or(|state| frame < state) => {
-                let message = frame_at(frame - CAMERA_LATENCY_NS)?;
-                bag.write(camera, frame as u64, &message)?;
-                frames.next();
-            }
-            (_, Some(state)) => {
-                let message = joint_state_at(state - JOINT_LATENCY_NS)?;
-                bag.write(joints, state as u64, &message)?;
-                states.next();
-            }
-            (Some(_), None) => unreachable!("the guard above holds when no state is left"),
-        }
+    let mut arrivals: Vec<(i64, usize, i64)> = Vec::new();
+    for (number, stream) in streams.iter().enumerate() {
+        arrivals.extend(stream.stamps.iter().map(|&at| (at + stream.latency_ns, number, at)));
+    }
+    arrivals.sort_unstable();
+    for (arrival, number, stamp) in arrivals {
+        (streams[number].write)(&mut bag, arrival as u64, stamp)?;
     }
     bag.finish().with_context(|| format!("while closing {}", out.display()))
 }
 
+/// Writes the message of a stamp, received at a time, both nanoseconds since the epoch.
+type Write = Box<dyn Fn(&mut BagWriter, u64, i64) -> Result<()>>;
+
+/// The messages of one topic.
+pub(super) struct Stream {
+    stamps: Vec<i64>,
+    /// Between the moment that a message is about and its arrival.
+    latency_ns: i64,
+    write: Write,
+}
+
+impl Stream {
+    /// A topic on which the message of a stamp is what `make` makes of it.
+    pub(super) fn new<M: RosMessage + 'static>(
+        bag: &mut BagWriter,
+        topic: &str,
+        stamps: Vec<i64>,
+        latency_ns: i64,
+        make: impl Fn(i64) -> Result<M> + 'static,
+    ) -> Result<Self> {
+        let topic: TopicId = bag.add_topic::<M>(topic)?;
+        let write = move |bag: &mut BagWriter, arrival: u64, stamp: i64| {
+            Ok(bag.write(topic, arrival, &make(stamp)?)?)
+        };
+        Ok(Self { stamps, latency_ns, write: Box::new(write) })
+    }
+}
+
 /// Header stamps of a topic at `hz`, nanoseconds since the epoch.
-fn stamps(hz: u32) -> impl Iterator<Item = i64> {
+pub(super) fn stamps(hz: u32) -> Vec<i64> {
     let count = (DURATION_S * f64::from(hz)) as i64;
-    (0..count).map(move |tick| START_NS + tick * NANOSECONDS_PER_SECOND / i64::from(hz))
+    (0..count).map(|tick| START_NS + tick * NANOSECONDS_PER_SECOND / i64::from(hz)).collect()
 }
 
 /// Seconds since the start of the motion.
-fn seconds(stamp_ns: i64) -> f64 {
+pub(super) fn seconds(stamp_ns: i64) -> f64 {
     (stamp_ns - START_NS) as f64 / NANOSECONDS_PER_SECOND as f64
 }
 
-/// The camera's message with this stamp.
-pub fn frame_at(stamp_ns: i64) -> Result<CompressedImage> {
-    let mut jpeg = Cursor::new(Vec::new());
-    JpegEncoder::new_with_quality(&mut jpeg, JPEG_QUALITY)
-        .encode(&render(seconds(stamp_ns)), FRAME_SIDE, FRAME_SIDE, ExtendedColorType::Rgb8)
-        .context("cannot encode a frame as JPEG")?;
-    let header =
-        Header { stamp: Time::from_nanoseconds(stamp_ns)?, frame_id: "head_camera".into() };
-    Ok(CompressedImage { header, format: "jpeg".into(), data: jpeg.into_inner() })
+pub(super) fn header(stamp_ns: i64, frame_id: &str) -> Result<Header> {
+    Ok(Header { stamp: Time::from_nanoseconds(stamp_ns)?, frame_id: frame_id.into() })
 }
 
-/// The joint driver's message with this stamp.
-pub fn joint_state_at(stamp_ns: i64) -> Result<JointState> {
-    let sample = joints_at(seconds(stamp_ns));
-    let header = Header { stamp: Time::from_nanoseconds(stamp_ns)?, frame_id: String::new() };
-    Ok(JointState {
-        header,
-        name: sample.name,
-        position: sample.position,
-        velocity: sample.velocity,
-        effort: vec![],
-    })
+/// What a camera sees of a scene, as JPEG.
+pub(super) fn frame(
+    camera: &Camera,
+    scene: Scene,
+    stamp_ns: i64,
+    frame_id: &str,
+) -> Result<CompressedImage> {
+    let mut jpeg = Cursor::new(Vec::new());
+    JpegEncoder::new_with_quality(&mut jpeg, JPEG_QUALITY)
+        .encode(&render(camera, scene), camera.width, camera.height, ExtendedColorType::Rgb8)
+        .context("cannot encode a frame as JPEG")?;
+    let header = header(stamp_ns, frame_id)?;
+    Ok(CompressedImage { header, format: "jpeg".into(), data: jpeg.into_inner() })
 }

@@ -1,4 +1,4 @@
-//! The two messages of the recording, and CDR as ROS 2 puts it on the wire.
+//! The messages of the recordings, and CDR as ROS 2 puts it on the wire.
 
 use cdr_encoding::{Error as CdrError, from_bytes, to_vec};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -61,6 +61,44 @@ pub struct JointState {
     pub effort: Vec<f64>,
 }
 
+/// `std_msgs/msg/Float64`
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Float64 {
+    pub data: f64,
+}
+
+/// `geometry_msgs/msg/Vector3`
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Vector3 {
+    pub x: f64,
+    pub y: f64,
+    pub z: f64,
+}
+
+/// `geometry_msgs/msg/Quaternion`
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Quaternion {
+    pub x: f64,
+    pub y: f64,
+    pub z: f64,
+    pub w: f64,
+}
+
+/// `geometry_msgs/msg/TransformStamped`, with the two parts of its `transform`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TransformStamped {
+    pub header: Header,
+    pub child_frame_id: String,
+    pub translation: Vector3,
+    pub rotation: Quaternion,
+}
+
+/// `tf2_msgs/msg/TFMessage`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TfMessage {
+    pub transforms: Vec<TransformStamped>,
+}
+
 /// A message type that a bag can describe to its reader.
 pub trait RosMessage: Serialize + DeserializeOwned {
     /// Full name, such as `sensor_msgs/msg/JointState`.
@@ -77,6 +115,16 @@ impl RosMessage for CompressedImage {
 impl RosMessage for JointState {
     const TYPE: &'static str = "sensor_msgs/msg/JointState";
     const SCHEMA: &'static str = include_str!("schema/JointState.txt");
+}
+
+impl RosMessage for Float64 {
+    const TYPE: &'static str = "std_msgs/msg/Float64";
+    const SCHEMA: &'static str = include_str!("schema/Float64.txt");
+}
+
+impl RosMessage for TfMessage {
+    const TYPE: &'static str = "tf2_msgs/msg/TFMessage";
+    const SCHEMA: &'static str = include_str!("schema/TFMessage.txt");
 }
 
 /// Why bytes are not the message they are said to be.

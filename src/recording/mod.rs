@@ -1,14 +1,13 @@
-//! Recordings: the one that comes with the package, made by its own generator, and the bags that hold such.
+//! Recordings: those that come with the package, made by their own generator, and the bags that hold such.
 
 pub mod bag;
 mod camera;
+pub mod droid;
 mod generate;
+pub mod gr1;
 pub mod message;
 mod motion;
 pub mod playback;
 mod scene;
 
-pub use generate::{
-    CAMERA_HZ, CAMERA_TOPIC, INSTRUCTION, JOINT_HZ, JOINT_TOPIC, MakeRecordingArgs, frame_at,
-    joint_state_at, run,
-};
+pub use generate::{MakeRecordingArgs, Robot, run};

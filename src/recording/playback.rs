@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::bag::{Bag, BagMessage};
-use super::message::{MessageError, Time, read_stamp, write_stamp};
+use super::message::{
+    MessageError, RosMessage, TfMessage, Time, deserialize, read_stamp, serialize, write_stamp,
+};
 
 /// Between the last message and the first of the next round, for a bag of a single message.
 const PAUSE_OF_ONE: Duration = Duration::from_millis(100);
@@ -42,35 +44,48 @@ impl Playback {
         }
     }
 
-    /// The bytes to send: where messages begin with a header, its stamp lies as far from now as it lay from the
-    /// recording's own time (divided by the rate); a stamp of zero, which means none, stays. Nothing else changes.
+    /// The bytes to send: the stamp of a message that begins with a header, and of every transform, lies as far from now
+    /// as it lay from the recording's own time (divided by the rate); a stamp of zero, which means none, stays. Nothing
+    /// else changes.
     ///
     /// # Errors
-    /// A message too short to hold a header, or a stamp beyond 2038.
+    /// A message too short for what it should be, or a stamp beyond 2038.
     pub fn restamped<'a>(
         &self,
         bag: &Bag,
         message: &'a BagMessage,
     ) -> Result<Cow<'a, [u8]>, MessageError> {
-        if !bag.topics[message.topic].stamped {
+        let topic = &bag.topics[message.topic];
+        if topic.message_type == TfMessage::TYPE {
+            let mut moved: TfMessage = deserialize(&message.data)?;
+            for transform in &mut moved.transforms {
+                transform.header.stamp = self.moved(transform.header.stamp)?;
+            }
+            return Ok(Cow::Owned(serialize(&moved)?));
+        }
+        if !topic.stamped {
             return Ok(Cow::Borrowed(&message.data));
         }
-        let recorded = read_stamp(&message.data)?;
+        let stamp = self.moved(read_stamp(&message.data)?)?;
+        let mut data = message.data.clone();
+        write_stamp(&mut data, stamp)?;
+        Ok(Cow::Owned(data))
+    }
+
+    /// A recorded stamp in the time of this pass.
+    fn moved(&self, recorded: Time) -> Result<Time, MessageError> {
         if recorded.nanoseconds() == 0 {
-            return Ok(Cow::Borrowed(&message.data));
+            return Ok(recorded);
         }
         let since_start = recorded.nanoseconds() as f64 - self.recorded_start_ns as f64;
-        let mut data = message.data.clone();
-        let now = self.start_ns.saturating_add((since_start / self.rate) as i64);
-        write_stamp(&mut data, Time::from_nanoseconds(now)?)?;
-        Ok(Cow::Owned(data))
+        Time::from_nanoseconds(self.start_ns.saturating_add((since_start / self.rate) as i64))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::bag::Topic;
-    use super::super::message::{Header, JointState, RosMessage, deserialize, serialize};
+    use super::super::message::{Header, JointState, Quaternion, TransformStamped, Vector3};
     use super::*;
 
     const RECORDED_NS: u64 = 1_000_000_000_000;
@@ -104,6 +119,30 @@ mod tests {
             assert!((before_ns - 4e6 / rate).abs() < 1e3, "{before_ns} ns at rate {rate}");
             assert_eq!((sent.name, sent.position), (vec!["knee".into()], vec![0.5]));
         }
+    }
+
+    #[test]
+    fn every_transform_is_moved_and_zero_stays() {
+        let transform = |nanoseconds: i64, child: &str| TransformStamped {
+            header: Header {
+                stamp: Time::from_nanoseconds(nanoseconds).unwrap(),
+                frame_id: "base".into(),
+            },
+            child_frame_id: child.into(),
+            translation: Vector3 { x: 1.0, y: 2.0, z: 3.0 },
+            rotation: Quaternion { x: 0.0, y: 0.0, z: 0.0, w: 1.0 },
+        };
+        let recorded = RECORDED_NS as i64 + 250_000_000;
+        let sent = TfMessage { transforms: vec![transform(recorded, "arm"), transform(0, "tool")] };
+        let topic =
+            Topic { name: "/tf".into(), message_type: TfMessage::TYPE.into(), stamped: false };
+        let data = serialize(&sent).unwrap();
+        let message = BagMessage { topic: 0, log_time_ns: RECORDED_NS, data };
+        let bag = Bag { topics: vec![topic], messages: vec![message] };
+        let playback = Playback::new(&bag, NOW_NS, 1.0);
+        let data = playback.restamped(&bag, &bag.messages[0]).unwrap();
+        let expected = vec![transform(NOW_NS + 250_000_000, "arm"), transform(0, "tool")];
+        assert_eq!(deserialize::<TfMessage>(&data).unwrap().transforms, expected);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the head camera of the recorded robot sees: a table with a plate, a pear and the robot's right hand.
+//! What the cameras of the recorded robots see: a table with a plate, a pear and the robot's hand or gripper.
 //!
 //! Solids are signed distance functions, in metres: x to the right, y away from the robot, z up from the table top.
 
@@ -55,6 +55,25 @@ const CLOSED: Track<1> = Track([[0.35], [0.0], [0.0], [1.0], [1.0], [1.0], [1.0]
 const HELD_FROM: usize = 3;
 const HELD_UNTIL: usize = 6;
 
+/// What picks the pear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effector {
+    /// A right hand with five fingers, from the right.
+    Hand,
+    /// Two fingers that close along x, from above.
+    Gripper,
+}
+
+/// The point between the fingertips at `seconds` from the start of the motion, metres.
+pub fn hand_at(seconds: f64) -> [f64; 3] {
+    HAND_PATH.at(seconds).0
+}
+
+/// How far the fingers are closed at `seconds` from the start of the motion, 0 to 1.
+pub fn closed_at(seconds: f64) -> f64 {
+    CLOSED.at(seconds).0[0]
+}
+
 /// What a ray has met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Material {
@@ -71,26 +90,28 @@ pub struct Scene {
     pear: Point,
     hand: Point,
     closed: f32,
+    effector: Effector,
 }
 
 impl Scene {
     /// The scene at `seconds` from the start of the motion.
-    pub fn at(seconds: f64) -> Self {
-        let hand_at = |seconds| {
-            let [x, y, z] = HAND_PATH.at(seconds).0;
-            Point::new(x as f32, y as f32, z as f32)
-        };
+    pub fn at(seconds: f64, effector: Effector) -> Self {
+        let hand = |seconds| Point::from(hand_at(seconds).map(|axis| axis as f32));
         let knots = super::motion::KNOTS_S;
         let held = seconds.min(knots[HELD_UNTIL]);
-        let pear = if seconds < knots[HELD_FROM] { PEAR_START } else { hand_at(held) - GRASP };
-        Self { pear, hand: hand_at(seconds), closed: CLOSED.at(seconds).0[0] as f32 }
+        let pear = if seconds < knots[HELD_FROM] { PEAR_START } else { hand(held) - GRASP };
+        Self { pear, hand: hand(seconds), closed: closed_at(seconds) as f32, effector }
     }
 
     /// Distance from `p` to the nearest solid other than the table, and what that solid is. Far from a solid it is a
     /// lower bound.
     pub fn distance(&self, p: &Point) -> (f32, Material) {
         let plate = (plate(&(p - PLATE)), Material::Plate);
-        [self.pear(p), self.hand(p), self.forearm(p)].into_iter().fold(plate, nearer)
+        let robot = match self.effector {
+            Effector::Hand => [self.hand(p), self.forearm(p)],
+            Effector::Gripper => [self.gripper(p), self.wrist(p)],
+        };
+        robot.into_iter().fold(nearer(plate, self.pear(p)), nearer)
     }
 
     fn pear(&self, p: &Point) -> (f32, Material) {
@@ -153,6 +174,32 @@ impl Scene {
         let cuff =
             capsule(&local, &(WRIST + axis * 0.012), &(WRIST + axis * 0.024), 0.0295, 0.0305);
         nearer((sleeve, Material::Shell), (cuff, Material::Finger))
+    }
+
+    /// Two fingers beside the grasp, and what they slide in.
+    fn gripper(&self, p: &Point) -> (f32, Material) {
+        let local = p - self.hand;
+        let outside = local.norm() - HAND_BOUND;
+        if outside > BOUND_MARGIN {
+            return (outside, Material::Shell);
+        }
+        // Both fingers at once: the gripper is the same on either side of x = 0.
+        let side = Point::new(local.x.abs(), local.y, local.z);
+        let gap = 0.044 + 0.012 * (1.0 - self.closed);
+        let tip = Point::new(gap, 0.0, -0.012);
+        let root = Point::new(gap + 0.012, 0.0, 0.075);
+        let finger = capsule(&side, &tip, &root, 0.0075, 0.011);
+        let rail = Point::new(0.062, 0.0, 0.088);
+        let palm = capsule(&side, &Point::new(0.0, 0.0, 0.095), &rail, 0.026, 0.02);
+        nearer((finger, Material::Finger), (palm, Material::Shell))
+    }
+
+    /// The arm's last link, above the gripper and towards the robot.
+    fn wrist(&self, p: &Point) -> (f32, Material) {
+        let local = p - self.hand;
+        let flange = Point::new(0.0, 0.0, 0.115);
+        let link = Point::new(0.0, -0.07, 0.30);
+        (capsule(&local, &flange, &link, 0.034, 0.046), Material::Shell)
     }
 
     /// Colour of the surface at `p` before light falls on it, and how much it shines, 0 to 1.
@@ -267,7 +314,7 @@ mod tests {
 
     #[test]
     fn the_pear_goes_from_the_table_onto_the_plate() {
-        let (start, end) = (Scene::at(0.0), Scene::at(5.0));
+        let (start, end) = (Scene::at(0.0, Effector::Hand), Scene::at(5.0, Effector::Hand));
         assert_eq!(start.pear, PEAR_START);
         assert!((end.pear - PLATE).norm() < 0.01, "the pear ends at {}", end.pear);
         assert!(end.pear.z >= 2.0 * PLATE_SHEET - 1e-6, "the pear sinks into the plate");
@@ -276,15 +323,16 @@ mod tests {
     #[test]
     fn a_held_pear_moves_without_a_jump() {
         for knot in [KNOTS_S[HELD_FROM], KNOTS_S[HELD_UNTIL]] {
-            let (before, after) = (Scene::at(knot - 1e-3), Scene::at(knot + 1e-3));
+            let at = |seconds| Scene::at(seconds, Effector::Gripper);
+            let (before, after) = (at(knot - 1e-3), at(knot + 1e-3));
             assert!((before.pear - after.pear).norm() < 1e-4);
         }
     }
 
     #[test]
     fn distances_change_no_faster_than_the_point_moves() {
-        let scene = Scene::at(1.6);
-        for step in 0..4000 {
+        for (step, effector) in (0..4000).zip([Effector::Hand, Effector::Gripper].iter().cycle()) {
+            let scene = Scene::at(1.6, *effector);
             let along = |s: i32| 0.4 * lattice(step, s, 7);
             let p = Point::new(along(1), along(2), along(3).abs());
             let q = p + Point::new(along(4), along(5), along(6)) * 0.02;

@@ -40,13 +40,13 @@ def parameters(snapshot, /, **changes):
     return made | {'snapshot': str(snapshot), 'instruction': INSTRUCTION, 'threads': 1} | changes
 
 
-def synthetic_snapshot(size):
-    """A synthetic N1.6 checkpoint, written once per machine and version of the binary."""
+def synthetic_snapshot(size, version='n16'):
+    """A synthetic checkpoint, written once per machine and version of the binary."""
     binary = node_binary()
     mark = f'{binary.stat().st_mtime_ns:x}'
-    out = Path(tempfile.gettempdir()) / f'gr00t_blackhole_n16_{size}_{mark}'
+    out = Path(tempfile.gettempdir()) / f'gr00t_blackhole_{version}_{size}_{mark}'
     if not out.exists():
-        argv = [binary, 'synth', '--version', 'n16', '--size', size, '--out', out]
+        argv = [binary, 'synth', '--version', version, '--size', size, '--out', out]
         subprocess.run(argv, check=True, capture_output=True, text=True)
     return out
 
@@ -180,17 +180,22 @@ class Robot:
 
 def offline_chunk(snapshot, rgb, positions, seed, instruction=INSTRUCTION):
     """Group name to [horizon, dim] f32: what `predict` answers for this observation."""
+    state = {group: [positions[joint] for joint in joints] for group, joints in GROUPS.items()}
+    return predict(snapshot, 'gr1', {CAMERA: [rgb]}, state, seed, instruction)
+
+
+def predict(snapshot, embodiment, frames, state, seed, instruction):
+    """Group name to [horizon, dim] f32: what `predict` answers. Per camera a list of pictures, oldest first."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / 'frame.png').write_bytes(png(rgb))
-        observation = {
-            'instruction': instruction,
-            'frames': {CAMERA: 'frame.png'},
-            'state': {group: [positions[joint] for joint in joints] for group, joints in GROUPS.items()},
-            'seed': seed,
-        }
+        names = {}
+        for camera, pictures in frames.items():
+            names[camera] = [f'{camera}_{number}.png' for number in range(len(pictures))]
+            for name, rgb in zip(names[camera], pictures, strict=True):
+                (Path(folder) / name).write_bytes(png(rgb))
+        observation = {'instruction': instruction, 'frames': names, 'state': state, 'seed': seed}
         path = Path(folder) / 'observation.json'
         path.write_text(json.dumps(observation))
-        argv = [node_binary(), 'predict', '--snapshot', snapshot, '--observation', path, '--embodiment', 'gr1']
+        argv = [node_binary(), 'predict', '--snapshot', snapshot, '--observation', path, '--embodiment', embodiment]
         answer = json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
     return {name: np.asarray(answer['actions'][name], np.float32) for name in answer['action_keys']}
 

@@ -188,6 +188,13 @@ impl Params {
             _ => &[],
         }
     }
+
+    pub fn doubles(&self, name: &str) -> &[f64] {
+        match self.get(name) {
+            Some((_, Value::Doubles(values))) => values,
+            _ => &[],
+        }
+    }
 }
 
 #[cfg(test)]
@@ -293,6 +300,11 @@ mod tests {
             params.get("rate_hz").map(|(_, value)| value.clone()),
             Some(Value::Double(10.0))
         );
+        let range = "state.left_arm.source_range";
+        let params = declared(vec![(range, Value::Integers(vec![0, 100]))]).expect("coerced");
+        assert_eq!(params.doubles(range), [0.0, 100.0]);
+        let infinite = Value::Doubles(vec![0.0, f64::INFINITY]);
+        assert!(declared(vec![(range, infinite)]).is_err());
     }
 
     #[test]

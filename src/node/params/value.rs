@@ -10,6 +10,8 @@ pub enum Value {
     Double(f64),
     Text(String),
     Texts(Vec<String>),
+    Integers(Vec<i64>),
+    Doubles(Vec<f64>),
     /// A type that no parameter of this node has; holds its name.
     Other(&'static str),
 }
@@ -23,6 +25,7 @@ pub enum Default {
     /// `<key>` stands for the camera key or the group name.
     Text(&'static str),
     NoTexts,
+    NoDoubles,
 }
 
 /// Type of a parameter.
@@ -33,6 +36,7 @@ pub enum Kind {
     Double,
     Text,
     Texts,
+    Doubles,
 }
 
 /// Values that a parameter takes.
@@ -55,6 +59,7 @@ impl Default {
             Default::Double(value) => Value::Double(value),
             Default::Text(value) => Value::Text(value.replace("<key>", key)),
             Default::NoTexts => Value::Texts(Vec::new()),
+            Default::NoDoubles => Value::Doubles(Vec::new()),
         }
     }
 
@@ -65,6 +70,7 @@ impl Default {
             Default::Double(_) => Kind::Double,
             Default::Text(_) => Kind::Text,
             Default::NoTexts => Kind::Texts,
+            Default::NoDoubles => Kind::Doubles,
         }
     }
 }
@@ -78,6 +84,7 @@ impl Kind {
             Kind::Double => "double",
             Kind::Text => "string",
             Kind::Texts => "string_array",
+            Kind::Doubles => "double_array",
         }
     }
 }
@@ -91,14 +98,19 @@ impl Value {
             Value::Double(_) => Kind::Double.name(),
             Value::Text(_) => Kind::Text.name(),
             Value::Texts(_) => Kind::Texts.name(),
+            Value::Integers(_) => "integer_array",
+            Value::Doubles(_) => Kind::Doubles.name(),
             Value::Other(name) => name,
         }
     }
 
-    /// The value as `kind`, or `None` if it is of another type. An integer is taken for a double.
+    /// The value as `kind`, or `None` if it is of another type. Integers are taken for doubles.
     pub fn as_kind(self, kind: Kind) -> Option<Value> {
         match (self, kind) {
             (Value::Integer(value), Kind::Double) => Some(Value::Double(value as f64)),
+            (Value::Integers(values), Kind::Doubles) => {
+                Some(Value::Doubles(values.into_iter().map(|value| value as f64).collect()))
+            }
             (value, _) => (value.type_name() == kind.name()).then_some(value),
         }
     }
@@ -111,6 +123,7 @@ impl Range {
             (Range::Double(from, to), Value::Double(value)) => (from..=to).contains(value),
             (Range::Choice(choices), Value::Text(value)) => choices.contains(&value.as_str()),
             (Range::Any, Value::Double(value)) => value.is_finite(),
+            (Range::Any, Value::Doubles(values)) => values.iter().all(|value| value.is_finite()),
             (Range::Any, _) => true,
             _ => false,
         }
@@ -125,16 +138,16 @@ impl fmt::Display for Value {
             Value::Integer(value) => write!(f, "{value}"),
             Value::Double(value) => write!(f, "{value:?}"),
             Value::Text(value) => f.write_str(&quoted(value)),
-            Value::Texts(values) => {
-                write!(
-                    f,
-                    "[{}]",
-                    values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", ")
-                )
-            }
+            Value::Texts(values) => list(f, values.iter().map(|value| quoted(value))),
+            Value::Integers(values) => list(f, values.iter().map(i64::to_string)),
+            Value::Doubles(values) => list(f, values.iter().map(|value| format!("{value:?}"))),
             Value::Other(name) => f.write_str(name),
         }
     }
+}
+
+fn list(f: &mut fmt::Formatter<'_>, items: impl Iterator<Item = String>) -> fmt::Result {
+    write!(f, "[{}]", items.collect::<Vec<_>>().join(", "))
 }
 
 fn quoted(text: &str) -> String {

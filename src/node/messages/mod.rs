@@ -3,9 +3,15 @@
 //! Subscriptions hand over the serialised message, so that one that cannot be read is seen, counted and named instead
 //! of being dropped inside of the middleware, and so that a picture is copied once.
 
+mod geometry;
+mod numbers;
+
 use byteorder::{BigEndian, LittleEndian};
 use cdr_encoding::from_bytes;
 use serde::Deserialize;
+
+pub use geometry::{PoseStamped, TfMessage, TransformStamped};
+pub use numbers::{Dimension, Float64, Float64MultiArray};
 
 /// Representation identifier and options in front of the first field.
 const ENCAPSULATION_LEN: usize = 4;
@@ -66,8 +72,7 @@ struct Time {
 #[derive(Deserialize)]
 struct Header {
     stamp: Time,
-    #[serde(rename = "frame_id")]
-    _frame_id: String,
+    frame_id: String,
 }
 
 #[derive(Deserialize)]
@@ -189,15 +194,16 @@ fn parse<'a, T: Deserialize<'a>>(
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use proptest::prelude::*;
 
     /// Writes plain CDR by the rules: every value aligned to its size, counted from behind the encapsulation.
-    struct Writer(Vec<u8>);
+    #[derive(Default)]
+    pub struct Writer(Vec<u8>);
 
     impl Writer {
-        fn new() -> Self {
+        pub fn new() -> Self {
             Self(Vec::new())
         }
 
@@ -207,11 +213,11 @@ mod tests {
             self
         }
 
-        fn u32(self, value: u32) -> Self {
+        pub fn u32(self, value: u32) -> Self {
             self.aligned(4, &value.to_le_bytes())
         }
 
-        fn text(self, text: &str) -> Self {
+        pub fn text(self, text: &str) -> Self {
             self.u32(text.len() as u32 + 1).aligned(1, text.as_bytes()).aligned(1, &[0])
         }
 
@@ -219,17 +225,19 @@ mod tests {
             self.u32(bytes.len() as u32).aligned(1, bytes)
         }
 
-        fn doubles(self, values: &[f64]) -> Self {
-            values
-                .iter()
-                .fold(self.u32(values.len() as u32), |w, value| w.aligned(8, &value.to_le_bytes()))
+        pub fn double(self, value: f64) -> Self {
+            self.aligned(8, &value.to_le_bytes())
         }
 
-        fn header(self, sec: i32, nanosec: u32, frame: &str) -> Self {
+        pub fn doubles(self, values: &[f64]) -> Self {
+            values.iter().fold(self.u32(values.len() as u32), |w, value| w.double(*value))
+        }
+
+        pub fn header(self, sec: i32, nanosec: u32, frame: &str) -> Self {
             self.u32(sec as u32).u32(nanosec).text(frame)
         }
 
-        fn message(self) -> Vec<u8> {
+        pub fn message(self) -> Vec<u8> {
             [&[0, 1, 0, 0], &self.0[..]].concat()
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::nearest::nearest;
+use super::super::nearest::nearest;
 
 /// Names that an error lists at most.
 const SHOWN_NAMES: usize = 12;
@@ -86,6 +86,12 @@ impl JointMap {
     /// Group names in order.
     pub fn groups(&self) -> impl Iterator<Item = &str> {
         self.groups.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The joints of a group, in the checkpoint's order.
+    pub fn joints(&self, group: &str) -> &[String] {
+        let found = self.groups.iter().find(|(name, _)| name == group);
+        found.map_or(&[], |(_, joints)| joints)
     }
 
     /// The positions of each group's joints, in the group's order.

@@ -1,0 +1,62 @@
+//! The readings of one topic and what is known about its messages.
+
+use super::track::Track;
+use super::{Lack, Moment, Refused, Timeline};
+
+/// One topic's readings and what is known about its messages.
+#[derive(Debug)]
+pub(super) struct Source<T> {
+    pub track: Track<T>,
+    pub received_steady_ns: Option<i64>,
+    /// Why the latest message was refused; `None` once one is accepted.
+    pub refusal: Option<String>,
+    /// Readings from before this are of an earlier goal.
+    pub not_before_ns: i64,
+}
+
+impl<T> Source<T> {
+    pub fn new(track: Track<T>) -> Self {
+        Self { track, received_steady_ns: None, refusal: None, not_before_ns: i64::MIN }
+    }
+
+    pub fn clear(&mut self) {
+        self.track.clear();
+        self.refusal = None;
+        self.not_before_ns = i64::MIN;
+    }
+
+    pub fn accept(
+        &mut self,
+        stamp_ns: i64,
+        value: T,
+        at: Moment,
+        timeline: Timeline,
+    ) -> Result<(), Refused> {
+        self.received_steady_ns = Some(at.steady_ns);
+        let accepted = timeline.stamp(stamp_ns, at).and_then(|stamp| {
+            if stamp < self.not_before_ns {
+                return Ok(());
+            }
+            self.track.insert(stamp, value, timeline == Timeline::Receive)
+        });
+        match &accepted {
+            Ok(()) => self.refusal = None,
+            Err(reason) => self.refusal = Some(reason.to_string()),
+        }
+        accepted
+    }
+
+    /// What keeps the newest reading from being used, if anything does.
+    pub fn lack(&self, now: Moment, max_age_ns: i64) -> Option<Lack> {
+        let silent_ns = self.received_steady_ns.map(|received| now.steady_ns - received);
+        let refusal = self.refusal.clone();
+        match self.track.newest() {
+            None => Some(Lack::Nothing { refusal }),
+            Some(stamp) if now.ros_ns.saturating_sub(stamp) > max_age_ns => {
+                let age_ns = now.ros_ns.saturating_sub(stamp);
+                Some(Lack::Stale { age_ns, max_age_ns, silent_ns, refusal })
+            }
+            Some(_) => None,
+        }
+    }
+}

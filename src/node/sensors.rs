@@ -1,0 +1,171 @@
+//! Everything that the robot's topics have said: readings, transforms, and the observation that they make up together.
+
+use super::messages::{TfMessage, TransformStamped};
+use super::rigid::rigid;
+use super::settings::{Settings, TransformSettings};
+use super::tf::{Found, Query, Transforms};
+use crate::history::{
+    Freshness, History, Lack, Moment, Reading, Sighting, TRANSFORM, Timeline, Waiting, WaitingFor,
+};
+
+/// Readings and transforms.
+#[derive(Debug)]
+pub struct Sensors {
+    pub history: History,
+    transforms: Transforms,
+    wanted: Vec<TransformSettings>,
+    received_steady_ns: Option<i64>,
+    /// The frame whose latest transform was refused, and why.
+    refusal: Option<(String, String)>,
+    /// Jumps of the clock that the transforms have followed.
+    clock_jumps: u64,
+}
+
+/// Where the pose of a group comes from, as readings and contract name it.
+pub fn transform_name(wanted: &TransformSettings) -> String {
+    format!("{TRANSFORM}{} {}", wanted.base_frame, wanted.tip_frame)
+}
+
+impl Sensors {
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            history: History::new(settings.inputs()),
+            transforms: Transforms::default(),
+            wanted: settings.transforms.clone(),
+            received_steady_ns: None,
+            refusal: None,
+            clock_jumps: 0,
+        }
+    }
+
+    /// Takes in the transforms of a message, each by itself; gives back why some were refused.
+    pub fn insert_transforms(
+        &mut self,
+        message: &TfMessage,
+        fixed: bool,
+        at: Moment,
+        timeline: Timeline,
+    ) -> Vec<String> {
+        self.history.advance(at);
+        self.follow_clock();
+        self.received_steady_ns = Some(at.steady_ns);
+        let mut refused = Vec::new();
+        for transform in &message.transforms {
+            match insert(&mut self.transforms, transform, fixed, at, timeline) {
+                Ok(()) => {
+                    let mended = |refusal: &mut (String, String)| refusal.0 == transform.child;
+                    self.refusal.take_if(mended);
+                }
+                Err(reason) => {
+                    self.refusal = Some((transform.child.clone(), reason.clone()));
+                    refused.push(reason);
+                }
+            }
+        }
+        refused
+    }
+
+    /// What there is to see now: see [`History::observation`]. Poses of transforms are those of the observation's
+    /// stamp, or of the newest moment until then that is known.
+    ///
+    /// # Errors
+    /// [`Waiting`] names everything that is missing or stale.
+    pub fn observation(
+        &mut self,
+        now: Moment,
+        instruction: &str,
+        freshness: &Freshness,
+    ) -> Result<Sighting, Waiting> {
+        let mut seen = self.history.observation(now, instruction, freshness);
+        self.follow_clock();
+        if now.ros_ns == 0 {
+            return seen;
+        }
+        let at_ns = seen.as_ref().map_or(now.ros_ns, |sighting| sighting.observation.stamp_ns);
+        for wanted in &self.wanted {
+            let topic = transform_name(wanted);
+            match (self.find(wanted, at_ns, now, freshness), &mut seen) {
+                (Ok(found), Ok(Sighting { observation, readings })) => {
+                    let (input, stamp_ns) = (wanted.group.clone(), found.at_ns);
+                    observation.state.insert(input.clone(), wanted.layout.values(&found.pose));
+                    readings.push(Reading { input, topic, delta: 0, stamp_ns });
+                }
+                (Ok(_), Err(_)) => {}
+                (Err(lack), seen) => {
+                    let groups = vec![wanted.group.clone()];
+                    let lack = WaitingFor::State { groups, topic, lack };
+                    match seen {
+                        Ok(_) => *seen = Err(Waiting(vec![lack])),
+                        Err(waiting) => waiting.0.push(lack),
+                    }
+                }
+            }
+        }
+        seen
+    }
+
+    fn find(
+        &self,
+        wanted: &TransformSettings,
+        at_ns: i64,
+        now: Moment,
+        freshness: &Freshness,
+    ) -> Result<Found, Lack> {
+        let max_age_ns = freshness.state_max_age_ns;
+        let query = Query {
+            base: &wanted.base_frame,
+            tip: &wanted.tip_frame,
+            at_ns,
+            max_gap_ns: max_age_ns,
+        };
+        let refusal = || self.refusal.as_ref().map(|(_, reason)| reason.clone());
+        let found = match self.transforms.lookup(&query) {
+            Ok(found) => found,
+            Err(_) if self.received_steady_ns.is_none() => {
+                return Err(Lack::Nothing { refusal: None });
+            }
+            Err(error) => {
+                return Err(Lack::NoPose { reason: error.to_string(), refusal: refusal() });
+            }
+        };
+        let age_ns = found.newest_ns.map_or(0, |newest_ns| now.ros_ns.saturating_sub(newest_ns));
+        if age_ns > max_age_ns {
+            let silent_ns = self.received_steady_ns.map(|received| now.steady_ns - received);
+            return Err(Lack::Stale { age_ns, max_age_ns, silent_ns, refusal: refusal() });
+        }
+        Ok(found)
+    }
+
+    /// After a jump of the clock, stamps before it mean nothing.
+    fn follow_clock(&mut self) {
+        let jumps = self.history.clock_jumps();
+        if self.clock_jumps != jumps {
+            self.clock_jumps = jumps;
+            self.transforms.clear_moving();
+            self.refusal = None;
+        }
+    }
+}
+
+fn insert(
+    transforms: &mut Transforms,
+    transform: &TransformStamped,
+    fixed: bool,
+    at: Moment,
+    timeline: Timeline,
+) -> Result<(), String> {
+    let TransformStamped { stamp_ns, parent, child, .. } = transform;
+    let named =
+        |reason: &dyn std::fmt::Display| format!("the transform of frame '{child}': {reason}");
+    let pose = rigid(transform.translation, transform.rotation_xyzw).map_err(|e| named(&e))?;
+    let inserted = if fixed {
+        transforms.insert_static(*stamp_ns, parent, child, pose)
+    } else {
+        let stamp_ns = timeline.stamp(*stamp_ns, at).map_err(|e| named(&e))?;
+        transforms.insert(stamp_ns, parent, child, pose, timeline == Timeline::Receive)
+    };
+    inserted.map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! Raw parameters and the checkpoint's embodiment, made into what the node is wired to.
+
+mod actions;
+mod cameras;
+mod poses;
+mod states;
+
+use super::params::{Names, ParamError, ParamErrors, Params};
+use super::trajectory::ActionJoints;
+use crate::contract::{Embodiment, Version};
+use crate::history::{CameraInput, Freshness, Inputs, StateInput, Timeline};
+
+pub use cameras::{CameraSettings, Transport};
+pub use poses::PoseSettings;
+pub use states::{StateSettings, TransformSettings};
+
+const NANOSECONDS_PER_MS: i64 = 1_000_000;
+
+/// Everything that is fixed while the node runs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub cameras: Vec<CameraSettings>,
+    pub states: Vec<StateSettings>,
+    pub transforms: Vec<TransformSettings>,
+    pub action_joints: Vec<ActionJoints>,
+    /// Every action group that is a pose.
+    pub poses: Vec<PoseSettings>,
+    pub frame_deltas: Vec<i32>,
+    /// Length of a control step, nanoseconds.
+    pub dt_ns: i64,
+    /// Predictions per second; `None` for no timer.
+    pub rate_hz: Option<f64>,
+    pub timeline: Timeline,
+}
+
+/// Names of what the robot has, for the parameters that it brings.
+pub fn names(embodiment: &Embodiment) -> Names {
+    Names {
+        cameras: embodiment.cameras.clone(),
+        state: embodiment.state.iter().map(|group| group.name.clone()).collect(),
+        action: embodiment.action.iter().map(|group| group.name.clone()).collect(),
+    }
+}
+
+/// The parameter `version`.
+pub fn version(params: &Params) -> Option<Version> {
+    params.text("version").parse().ok()
+}
+
+/// The seed of the next chunk: the parameter `seed`, or the version's own.
+pub fn seed(params: &Params, version: Version) -> u64 {
+    u64::try_from(params.integer("seed")).unwrap_or_else(|_| version.default_seed())
+}
+
+/// The limits that can be changed while the node runs.
+pub fn freshness(params: &Params, timeline: Timeline) -> Freshness {
+    Freshness {
+        camera_max_age_ns: params.integer("camera_max_age_ms") * NANOSECONDS_PER_MS,
+        state_max_age_ns: params.integer("state_max_age_ms") * NANOSECONDS_PER_MS,
+        timeline,
+    }
+}
+
+/// The parameter `trajectory_lead_ms`, nanoseconds.
+pub fn trajectory_lead_ns(params: &Params) -> i64 {
+    params.integer("trajectory_lead_ms") * NANOSECONDS_PER_MS
+}
+
+impl Settings {
+    /// Checks the parameters against each other and against the robot; `params` has its parameters declared.
+    ///
+    /// # Errors
+    /// Every parameter that does not fit the robot.
+    pub fn new(params: &Params, embodiment: &Embodiment) -> Result<Self, ParamErrors> {
+        let mut errors = Vec::new();
+        let cameras = cameras::cameras(params, embodiment, &mut errors);
+        let states::Sources { states, transforms } =
+            states::sources(params, embodiment, &mut errors);
+        let action_joints = actions::action_joints(params, embodiment, &mut errors);
+        let poses = poses::poses(params, embodiment, &states, &transforms, &mut errors);
+        if !errors.is_empty() {
+            return Err(ParamErrors(errors));
+        }
+        let rate_hz = params.double("rate_hz");
+        Ok(Self {
+            cameras,
+            states,
+            transforms,
+            action_joints,
+            poses,
+            frame_deltas: embodiment.frame_deltas.clone(),
+            dt_ns: (1e9 / params.double("action_rate_hz")).round() as i64,
+            rate_hz: (rate_hz > 0.0).then_some(rate_hz),
+            timeline: if params.text("timeline") == "receive" {
+                Timeline::Receive
+            } else {
+                Timeline::Stamp
+            },
+        })
+    }
+
+    /// Writes every topic in full, as seen from a node of this namespace and full name. Remappings are rcl's.
+    pub fn resolve_topics(&mut self, namespace: &str, node: &str) {
+        let topics = self.cameras.iter_mut().map(|camera| &mut camera.topic);
+        for topic in topics.chain(self.states.iter_mut().map(|state| &mut state.topic)) {
+            *topic = resolved(topic, namespace, node);
+        }
+    }
+
+    /// What the history has to keep.
+    pub fn inputs(&self) -> Inputs {
+        let camera = |camera: &CameraSettings| CameraInput {
+            key: camera.key.clone(),
+            topic: camera.topic.clone(),
+        };
+        let state = |state: &StateSettings| StateInput {
+            topic: state.topic.clone(),
+            groups: state.reader.groups().into_iter().map(str::to_owned).collect(),
+            stamped: state.reader.stamped(),
+        };
+        Inputs {
+            cameras: self.cameras.iter().map(camera).collect(),
+            states: self.states.iter().map(state).collect(),
+            frame_deltas: self.frame_deltas.clone(),
+            step_ns: self.dt_ns,
+        }
+    }
+}
+
+/// The full name of a topic, by the rules of ROS 2 names.
+fn resolved(topic: &str, namespace: &str, node: &str) -> String {
+    match (topic.strip_prefix('~'), topic.starts_with('/')) {
+        (Some(rest), _) => format!("{node}{rest}"),
+        (None, true) => topic.to_owned(),
+        (None, false) => format!("{}/{topic}", namespace.trim_end_matches('/')),
+    }
+}
+
+fn unusable(name: String, reason: impl Into<String>) -> ParamError {
+    ParamError::Unusable { name, reason: reason.into() }
+}
+
+#[cfg(test)]
+mod tests;

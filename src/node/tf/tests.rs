@@ -1,0 +1,230 @@
+use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
+use proptest::prelude::*;
+
+use super::link::{KEEP_NS, MAX_POSES};
+use super::*;
+
+const MS: i64 = 1_000_000;
+const START: i64 = 1_700_000_000_000_000_000;
+
+/// A turn about z by `yaw`, then a shift.
+fn pose(x: f64, y: f64, z: f64, yaw: f64) -> Isometry3<f64> {
+    Isometry3::new(Vector3::new(x, y, z), Vector3::z() * yaw)
+}
+
+fn at(milliseconds: i64) -> i64 {
+    START + milliseconds * MS
+}
+
+/// base -> link (moving 0.1 m per 10 ms along x, turning) -> tip (fixed); and a camera beside.
+fn arm() -> Transforms {
+    let mut transforms = Transforms::default();
+    for tick in 0..=10 {
+        let moved = pose(0.1 * tick as f64, 0.0, 0.0, 0.02 * tick as f64);
+        transforms.insert(at(10 * tick), "base", "link", moved, false).expect("new");
+    }
+    transforms.insert_static(0, "link", "tip", pose(0.0, 0.0, 0.5, 0.0)).expect("fixed");
+    transforms.insert_static(0, "base", "camera", pose(0.0, 1.0, 0.0, 0.0)).expect("fixed");
+    transforms
+}
+
+fn query<'a>(base: &'a str, tip: &'a str, at_ns: i64) -> Query<'a> {
+    Query { base, tip, at_ns, max_gap_ns: 500 * MS }
+}
+
+fn near(found: &Isometry3<f64>, expected: &Isometry3<f64>) -> bool {
+    let turn = found.rotation.angle_to(&expected.rotation);
+    (found.translation.vector - expected.translation.vector).norm() < 1e-12 && turn < 1e-7
+}
+
+#[test]
+fn chains_are_joined_and_moments_interpolated() {
+    let transforms = arm();
+    let found = transforms.lookup(&query("base", "tip", at(35))).expect("connected");
+    assert!(near(&found.pose, &pose(0.35, 0.0, 0.5, 0.07)), "{}", found.pose);
+    assert_eq!((found.at_ns, found.newest_ns), (at(35), Some(at(100))));
+    // The other way round is the inverse.
+    let back = transforms.lookup(&query("tip", "base", at(35))).expect("connected");
+    assert!(near(&(back.pose * found.pose), &Isometry3::identity()));
+    // Down one branch and up the other; a slash in front is no part of a name.
+    let beside = transforms.lookup(&query("/camera", "/tip", at(30))).expect("connected");
+    assert!(near(&beside.pose, &pose(0.3, -1.0, 0.5, 0.06)), "{}", beside.pose);
+    // What lies above the common frame plays no part.
+    let fixed = transforms.lookup(&query("link", "tip", at(5_000))).expect("fixed");
+    assert!(near(&fixed.pose, &pose(0.0, 0.0, 0.5, 0.0)));
+    assert_eq!((fixed.at_ns, fixed.newest_ns), (at(5_000), None));
+}
+
+#[test]
+fn a_moment_that_is_not_known_yet_is_the_newest_known_one() {
+    let mut transforms = arm();
+    transforms.insert(at(60), "tip", "finger", pose(0.0, 0.0, 0.1, 0.0), false).expect("new");
+    transforms.insert(at(70), "tip", "finger", pose(0.0, 0.0, 0.1, 0.0), false).expect("new");
+    let found = transforms.lookup(&query("base", "finger", at(300))).expect("connected");
+    assert_eq!((found.at_ns, found.newest_ns), (at(70), Some(at(70))));
+    assert!(near(&found.pose, &pose(0.7, 0.0, 0.6, 0.14)), "{}", found.pose);
+}
+
+#[test]
+fn what_cannot_be_answered_is_named() {
+    let mut transforms = arm();
+    let lookup = |transforms: &Transforms, base: &str, tip: &str, ms: i64| {
+        transforms.lookup(&query(base, tip, at(ms))).expect_err("no pose").to_string()
+    };
+    let text = lookup(&transforms, "base", "tipp", 50);
+    assert_eq!(text, "frame 'tipp' is in no transform on /tf or /tf_static; did you mean 'tip'?");
+    assert!(
+        lookup(&Transforms::default(), "base", "tip", 50).contains("'base' is in no transform")
+    );
+    let text = lookup(&transforms, "base", "tip", -20);
+    assert!(text.contains("'link' is known only from 0.020 s after"), "{text}");
+
+    transforms.insert(at(900), "base", "link", pose(0.0, 0.0, 0.0, 0.0), false).expect("new");
+    let text = lookup(&transforms, "base", "tip", 500);
+    assert!(
+        text.contains("'link' has no pose for 0.800 s") && text.contains("limit 0.500"),
+        "{text}"
+    );
+
+    transforms.insert_static(0, "map", "wall", pose(0.0, 0.0, 0.0, 0.0)).expect("fixed");
+    let text = lookup(&transforms, "wall", "tip", 50);
+    assert!(text.contains("the first hangs on 'map', the second on 'base'"), "{text}");
+
+    transforms.insert_static(0, "base", "link", pose(0.0, 0.0, 0.0, 0.0)).expect("fixed");
+    let text = lookup(&transforms, "base", "tip", 50);
+    assert!(text.contains("'link' is on /tf and on /tf_static"), "{text}");
+}
+
+#[test]
+fn circles_end() {
+    let mut transforms = Transforms::default();
+    for (parent, child) in [("a", "b"), ("b", "c"), ("c", "a")] {
+        transforms.insert(at(0), parent, child, Isometry3::identity(), false).expect("new");
+    }
+    transforms.insert(at(0), "a", "tip", Isometry3::identity(), false).expect("new");
+    for (base, tip) in [("a", "c"), ("b", "tip"), ("tip", "a")] {
+        let error = transforms.lookup(&query(base, tip, at(0))).expect_err("a circle");
+        assert!(matches!(error, LookupError::Loop { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_frame_that_changes_its_parent_is_never_mixed() {
+    let mut transforms = arm();
+    for tick in 0..=10 {
+        transforms
+            .insert(at(10 * tick), "base", "hand", pose(1.0, 0.0, 0.0, 0.0), false)
+            .expect("new");
+    }
+    let held = |tick: i64| if tick < 5 { "base" } else { "hand" };
+    for tick in 0..=10 {
+        let moved = pose(0.0, 0.0, 0.1, 0.0);
+        transforms.insert(at(10 * tick), held(tick), "cup", moved, false).expect("new");
+    }
+    let x_at = |ms| transforms.lookup(&query("base", "cup", at(ms))).map(|f| f.pose.translation.x);
+    assert_eq!((x_at(40), x_at(50), x_at(97)), (Ok(0.0), Ok(1.0), Ok(1.0)));
+    assert!(matches!(x_at(45), Err(LookupError::TwoParents { .. })));
+    // Until then known in another frame than now.
+    let mut late = arm();
+    late.insert(at(10), "base", "cup", pose(0.0, 0.0, 0.0, 0.0), false).expect("new");
+    late.insert(at(90), "tip", "cup", pose(0.0, 0.0, 0.0, 0.0), false).expect("new");
+    late.insert(at(5), "cup", "lid", pose(0.0, 0.0, 0.0, 0.0), false).expect("new");
+    late.insert(at(10), "cup", "lid", pose(0.0, 0.0, 0.0, 0.0), false).expect("new");
+    let error = late.lookup(&query("base", "lid", at(100))).expect_err("mixed");
+    assert!(matches!(error, LookupError::TwoParents { .. }), "{error}");
+}
+
+#[test]
+fn transforms_that_make_no_sense_are_refused() {
+    let mut transforms = arm();
+    let mut insert = |ms, parent: &str, child: &str, x| {
+        transforms.insert(at(ms), parent, child, pose(x, 0.0, 0.0, 0.0), false)
+    };
+    assert!(matches!(insert(0, "", "x", 0.0), Err(TransformRefused::EmptyName { .. })));
+    assert!(matches!(insert(0, "x", "/x", 0.0), Err(TransformRefused::OwnParent { .. })));
+    assert!(matches!(insert(0, "base", "link", 7.0), Err(TransformRefused::Contradiction { .. })));
+    assert_eq!(insert(0, "base", "link", 0.0), Ok(()), "repeated as it was");
+    assert_eq!(insert(20_000, "base", "link", 0.0), Ok(()));
+    let late = insert(0, "base", "link", 0.0);
+    assert!(matches!(late, Err(TransformRefused::Late { behind_ns, .. }) if behind_ns > KEEP_NS));
+    let replaced = transforms.insert(at(20_000), "base", "link", pose(3.0, 0.0, 0.0, 0.0), true);
+    assert_eq!(replaced, Ok(()));
+}
+
+#[test]
+fn memory_is_bounded() {
+    let mut transforms = Transforms::default();
+    for tick in 0..3 * MAX_POSES as i64 {
+        let moved = pose(tick as f64, 0.0, 0.0, 0.0);
+        transforms.insert(START + tick * 1_000, "base", "link", moved, false).expect("new");
+    }
+    assert_eq!(transforms.links["link"].len(), MAX_POSES);
+    for second in 0..100 {
+        let moved = pose(0.0, 0.0, 0.0, 0.0);
+        transforms.insert(at(1_000 * second), "base", "slow", moved, false).expect("new");
+    }
+    assert_eq!(transforms.links["slow"].len(), 11);
+    for frame in 0..2 * MAX_FRAMES {
+        let _ = transforms.insert_static(0, "base", &format!("f{frame}"), pose(0.0, 0.0, 0.0, 0.0));
+    }
+    assert_eq!(transforms.links.len(), MAX_FRAMES);
+}
+
+#[test]
+fn a_new_clock_keeps_what_is_fixed() {
+    let mut transforms = arm();
+    transforms.clear_moving();
+    assert!(transforms.lookup(&query("link", "tip", 0)).is_ok());
+    assert!(matches!(
+        transforms.lookup(&query("base", "tip", 0)),
+        Err(LookupError::NotConnected { .. })
+    ));
+}
+
+#[test]
+fn the_shortest_arc_is_taken() {
+    let mut transforms = Transforms::default();
+    let turned = |angle: f64| {
+        let rotation = UnitQuaternion::from_axis_angle(&Vector3::x_axis(), angle);
+        Isometry3::from_parts(Translation3::identity(), rotation)
+    };
+    transforms.insert(at(0), "base", "tip", turned(3.0), false).expect("new");
+    transforms.insert(at(100), "base", "tip", turned(-3.0), false).expect("new");
+    let found = transforms.lookup(&query("base", "tip", at(50))).expect("between");
+    assert!(found.pose.rotation.angle() > 3.1, "{}", found.pose.rotation.angle());
+}
+
+/// Stamps of a link's poses and their values.
+fn messages() -> impl Strategy<Value = Vec<(usize, i64, f64)>> {
+    prop::collection::btree_map((0usize..3, 0i64..200), -3.0..3.0f64, 1..60)
+        .prop_map(|map| map.into_iter().map(|((link, ms), value)| (link, ms, value)).collect())
+}
+
+proptest! {
+    /// Neither the order of arrival nor the sign of a quaternion changes a bit of the answer.
+    #[test]
+    fn order_and_sign_change_nothing(
+        (messages, shuffled) in messages()
+            .prop_flat_map(|messages| (Just(messages.clone()), Just(messages).prop_shuffle())),
+        ms in 0i64..220,
+        turned in any::<u64>(),
+    ) {
+        const NAMES: [&str; 4] = ["base", "upper", "lower", "tip"];
+        let answer = |messages: &[(usize, i64, f64)], signs: u64| {
+            let mut transforms = Transforms::default();
+            for (i, (link, ms, value)) in messages.iter().enumerate() {
+                let sign = if signs >> (i % 64) & 1 == 1 { -1.0 } else { 1.0 };
+                let (sine, cosine) = (value / 2.0).sin_cos();
+                let xyzw = [sine * 0.6, 0.0, sine * 0.8, cosine].map(|part| sign * part);
+                let pose = crate::node::rigid::rigid([*value, 0.0, 1.0], xyzw).expect("normalised");
+                transforms.insert(at(*ms), NAMES[*link], NAMES[link + 1], pose, false).expect("new");
+            }
+            let found = transforms.lookup(&query("base", "tip", at(ms)));
+            found.map(|found| {
+                let matrix = found.pose.to_homogeneous().map(f64::to_bits);
+                (matrix, found.at_ns, found.newest_ns)
+            })
+        };
+        prop_assert_eq!(answer(&messages, 0), answer(&shuffled, turned));
+    }
+}
