@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Arch, Simd, WithSimd, bytemuck};
 
 use super::mat::{Bias, Mat, MatMut, WeightBlock};
 use super::math;
@@ -76,17 +76,18 @@ impl WithSimd for ColumnTile<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let mut scratch = PANEL.take();
-        for row in 0..self.out.rows() {
-            self.out.row_mut(row).fill(0.0);
-        }
         let (k, width) = (self.x.cols(), tile_columns::<S>());
         let columns = self.first..self.first + self.out.cols();
         let chunk_len = k.div_ceil(k.div_ceil(MAX_CHUNK).max(1)).next_multiple_of(STRIDE);
-        for first in (0..k).step_by(chunk_len) {
+        let mut bias = [simd.splat_f32s(0.0); TILE_VECTORS];
+        let terms: &mut [f32] = bytemuck::cast_slice_mut(&mut bias);
+        self.bias.add_to(self.first, &mut terms[..columns.len()]);
+        // An empty product is a chunk as well: of no inputs.
+        for first in (0..k.max(1)).step_by(chunk_len.max(1)) {
             let inputs = first..k.min(first + chunk_len);
             let panel = aligned(&mut scratch, inputs.len() * width);
             pack(self.weight, columns.clone(), inputs.clone(), width, panel);
-            let chunk = Chunk { inputs, panel };
+            let chunk = Chunk { inputs, panel, bias };
             let mut row = 0;
             while row < self.x.rows() {
                 let height = band_height::<S>(self.x.rows() - row);
@@ -103,20 +104,17 @@ impl WithSimd for ColumnTile<'_> {
                 row += height;
             }
         }
-        for row in 0..self.out.rows() {
-            let out = self.out.row_mut(row);
-            self.bias.add_to(self.first, out);
-            math::activate_all(self.activation, out);
-        }
         PANEL.set(scratch);
     }
 }
 
 /// A tile along a part of `k`.
-struct Chunk<'a> {
+struct Chunk<'a, S: Simd> {
     inputs: Range<usize>,
     /// Its weights, `[inputs, width of a tile]`.
     panel: &'a [f32],
+    /// Of the tile's columns.
+    bias: [S::f32s; TILE_VECTORS],
 }
 
 /// Weights that will be needed after those at hand.
@@ -154,7 +152,7 @@ fn prefetch<T>(value: &T) {
 impl<'a> ColumnTile<'a> {
     /// What comes after `chunk`: these columns further along `k`, or the columns beside them from the start. Every row
     /// of the product calls up its share, so that all of it is there when the last row is done.
-    fn ahead(&self, chunk: &Chunk<'_>, rows: Range<usize>) -> Ahead<'a> {
+    fn ahead<S: Simd>(&self, chunk: &Chunk<'_, S>, rows: Range<usize>) -> Ahead<'a> {
         let width = self.out.cols();
         let (first_column, first_input) = match chunk.inputs.end {
             end if end < self.x.cols() => (self.first, end),
@@ -169,38 +167,69 @@ impl<'a> ColumnTile<'a> {
         Ahead { weight: self.weight, columns, first_input }
     }
 
-    /// Adds the products along one chunk to `H` rows.
+    /// Adds the products along one chunk to `H` rows; the first chunk begins them, the last one adds bias and activation.
     #[inline(always)]
-    fn add_band<S: Simd, const H: usize>(&mut self, simd: S, chunk: &Chunk<'_>, row: usize) {
+    fn add_band<S: Simd, const H: usize>(&mut self, simd: S, chunk: &Chunk<'_, S>, row: usize) {
         let mut x = [const { &[] as &[f32] }; H];
         for (i, x) in x.iter_mut().enumerate() {
             *x = &self.x.row(row + i)[chunk.inputs.clone()];
         }
         let panel = S::as_simd_f32s(chunk.panel).0.as_chunks::<TILE_VECTORS>().0;
         let ahead = self.ahead(chunk, row..row + H);
-        let sums = tile::<S, H>(
+        let mut sums = tile::<S, H>(
             simd,
             x,
             panel,
             #[inline(always)]
             |stride| ahead.prefetch(stride),
         );
-        for (i, sums) in sums.iter().enumerate() {
+        let is_first = chunk.inputs.start == 0;
+        let is_last = chunk.inputs.end == self.x.cols();
+        for (i, sums) in sums.iter_mut().enumerate() {
             let out = self.out.row_mut(row + i);
-            let (vectors, rest) = S::as_mut_simd_f32s(out);
-            if rest.is_empty() && vectors.len() == TILE_VECTORS {
-                for (out, sum) in vectors.iter_mut().zip(sums) {
-                    *out = simd.add_f32s(*out, *sum);
+            if !is_first {
+                let before = load::<S>(simd, out);
+                for vector in 0..TILE_VECTORS {
+                    sums[vector] = simd.add_f32s(before[vector], sums[vector]);
                 }
-            } else {
-                let sums: &[f32] = pulp::bytemuck::cast_slice(sums);
-                for (out, sum) in out.iter_mut().zip(sums) {
-                    *out += sum;
+            }
+            if is_last {
+                for vector in 0..TILE_VECTORS {
+                    sums[vector] = simd.add_f32s(sums[vector], chunk.bias[vector]);
                 }
+            }
+            store::<S>(out, sums);
+            if is_last {
+                math::activate_all(self.activation, out);
             }
         }
     }
 }
+
+/// The columns of a tile in one row; those that are missing are zero.
+#[inline(always)]
+fn load<S: Simd>(simd: S, row: &[f32]) -> [S::f32s; TILE_VECTORS] {
+    if let Some(whole) = S::as_simd_f32s(row).0.first_chunk() {
+        return *whole;
+    }
+    let mut vectors = [simd.splat_f32s(0.0); TILE_VECTORS];
+    let values: &mut [f32] = bytemuck::cast_slice_mut(&mut vectors);
+    values[..row.len()].copy_from_slice(row);
+    vectors
+}
+
+/// Writes as many columns as the row has.
+#[inline(always)]
+fn store<S: Simd>(row: &mut [f32], vectors: &[S::f32s; TILE_VECTORS]) {
+    if let Some(whole) = S::as_mut_simd_f32s(row).0.first_chunk_mut() {
+        *whole = *vectors;
+        return;
+    }
+    let values: &[f32] = bytemuck::cast_slice(vectors);
+    let columns = row.len();
+    row.copy_from_slice(&values[..columns]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::{assert_close, on_threads, random, random_bf16};
