@@ -59,7 +59,7 @@ impl<E: std::error::Error + Send + Sync> From<DrawingAreaErrorKind<E>> for PlotE
 /// with observations by their labels.
 ///
 /// # Errors
-/// No chunks, more than [`MAX_PANELS`] dimensions, or a file that cannot be written.
+/// No chunks, more than `MAX_PANELS` dimensions, or a file that cannot be written.
 pub fn save_png(chunks: &[ChunkView], observed: &[Observed], path: &Path) -> Result<(), PlotError> {
     let picture = draw(chunks, observed)?;
     let save_error = |source| PlotError::Save { path: path.into(), source };

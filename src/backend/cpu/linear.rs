@@ -1,7 +1,7 @@
 //! Products with the matrices of the checkpoint.
 //!
 //! The columns of the result are cut into tiles for the threads; a tile takes all rows, so that its weights come from
-//! memory once. Which thread computes a tile changes nothing in it (see [`super::tile`]).
+//! memory once. Which thread computes a tile changes nothing in it (see `super::tile`).
 
 use std::cell::Cell;
 use std::ops::Range;

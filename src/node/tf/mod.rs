@@ -16,7 +16,7 @@ use link::Link;
 /// Frames beyond this number are refused; a humanoid has about a hundred.
 pub const MAX_FRAMES: usize = 1024;
 
-/// Every frame's transform to its parent: for moving ones as far back as [`link::KEEP_NS`].
+/// Every frame's transform to its parent: for moving ones as far back as `link::KEEP_NS`.
 #[derive(Debug, Default)]
 pub struct Transforms {
     /// By the name of the child, without a slash in front.
