@@ -14,10 +14,7 @@ use super::sensors::transform_name;
 use super::settings::{self, Settings, Transport};
 use super::state::StateReader;
 use super::state::pose::PoseLayout;
-use crate::contract::{
-    ActionGroupSpec, ActionReference, FRAME_SIDE, PoseFormat,
-    StateGroupSpec,
-};
+use crate::contract::{ActionGroupSpec, ActionReference, FRAME_SIDE, PoseFormat, StateGroupSpec};
 use crate::decode;
 use crate::encode::prompt::check_instruction;
 
