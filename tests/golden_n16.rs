@@ -12,7 +12,9 @@ use gr00t_blackhole::backend::Backend;
 use gr00t_blackhole::backend::cpu::CpuBackend;
 use gr00t_blackhole::checkpoint::synth::{self, Size};
 use gr00t_blackhole::checkpoint::{Network, Snapshot};
-use gr00t_blackhole::contract::{CancelToken, PredictOptions, Version};
+use gr00t_blackhole::contract::{
+    CancelToken, Embodiment, Frame, Observation, PredictOptions, Version,
+};
 use gr00t_blackhole::encode::ModelInput;
 use gr00t_blackhole::encode::prompt::n16::IMAGE_TOKEN_ID;
 use gr00t_blackhole::policy::{Policy, PolicyOptions};
@@ -95,6 +97,47 @@ fn the_network_reproduces_the_stored_case() {
         case.check_tap(&format!("tap.{name}"), &taps.0[&name]);
     }
     check("action_pred", &case.f32("action_pred").values, &output.actions, 1e-5);
+}
+
+/// What is kept from one request to the next never shows in a chunk.
+#[test]
+fn chunks_do_not_depend_on_earlier_requests() {
+    let dir = TempDir::new().unwrap();
+    let dir = dir.path().join("tiny");
+    synth::write(Version::N16, Size::Tiny, &dir, &|_, _| {}).unwrap();
+    let options = PolicyOptions {
+        snapshot: dir,
+        embodiment: Some("gr1".to_owned()),
+        ..PolicyOptions::default()
+    };
+    let predict = |policy: &mut Policy, instruction: &str| {
+        let observation = observation(policy.embodiment(), instruction);
+        policy.predict(&observation, &PredictOptions::default()).unwrap().normalized
+    };
+    // Instructions of the same number of tokens share the memory of a program.
+    let instructions = ["take a", "take b", "take a", "take a", "a longer one", "take b", "take a"];
+    let mut policy = Policy::load(&options).unwrap();
+    let mut chunks = Vec::new();
+    for instruction in instructions {
+        let alone = predict(&mut Policy::load(&options).unwrap(), instruction);
+        let found = predict(&mut policy, instruction);
+        assert!(found.iter().zip(&alone).all(|(a, b)| a.to_bits() == b.to_bits()), "{instruction}");
+        chunks.push(found);
+    }
+    assert_ne!(chunks[0], chunks[1]);
+}
+
+/// A grey picture of every camera, and small states.
+fn observation(embodiment: &Embodiment, instruction: &str) -> Observation {
+    let frame = Arc::new(Frame::new(64, 64, vec![128; 3 * 64 * 64]).unwrap());
+    let frames = embodiment.cameras.iter().map(|camera| (camera.clone(), vec![frame.clone()]));
+    let state = embodiment.state.iter().map(|group| (group.name.clone(), vec![0.1; group.dim]));
+    Observation {
+        stamp_ns: 0,
+        frames: frames.collect(),
+        state: state.collect(),
+        instruction: instruction.to_owned(),
+    }
 }
 
 #[test]

@@ -40,6 +40,7 @@ impl CancelToken {
 ///
 /// A tap is a name of the golden files without their `tap.` prefix, such as `vit.block0.attn`.
 pub trait TapSink: Send {
-    /// `values` is `[rows, cols]`, row-major.
+    /// `values` is `[rows, cols]`, row-major. A matrix that is computed in two parts comes as two, upper rows first; the
+    /// upper part is left out when it is that of the request before.
     fn tap(&mut self, name: &str, rows: usize, cols: usize, values: &[f32]);
 }

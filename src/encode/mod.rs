@@ -116,7 +116,10 @@ pub struct ModelInput {
 impl ModelInput {
     /// What shapes the program for this input must have.
     pub fn layout(&self) -> Layout {
-        Layout { tokens: self.token_ids.len(), images: self.images, grid: self.grid }
+        let is_image = |id: &u32| *id == self.image_token;
+        let tokens = self.token_ids.len();
+        let leading_tokens = self.token_ids.iter().position(is_image).unwrap_or(tokens);
+        Layout { tokens, leading_tokens, images: self.images, grid: self.grid }
     }
 
     /// Positions of the image tokens, ascending.

@@ -39,7 +39,12 @@ impl<'a> ProgramBuilder<'a> {
 
     /// Instructions from here on belong to this stage.
     pub fn stage(&mut self, kind: StageKind) {
-        self.program.stages.push(Stage { kind, ops: Vec::new() });
+        self.program.stages.push(Stage { kind, leading_tokens: None, ops: Vec::new() });
+    }
+
+    /// As [`Self::stage`]; nothing of the request but its first `count` token ids changes what these instructions do.
+    pub fn stage_of_leading_tokens(&mut self, kind: StageKind, count: usize) {
+        self.program.stages.push(Stage { kind, leading_tokens: Some(count), ops: Vec::new() });
     }
 
     pub fn scratch(&mut self, name: &str, rows: usize, cols: usize) -> View {
@@ -65,7 +70,12 @@ impl<'a> ProgramBuilder<'a> {
     }
 
     pub fn index(&mut self, input: IndexInput, len: usize) -> IndexId {
-        self.program.indices.push(IndexSpec { input, len });
+        self.index_from(input, 0, len)
+    }
+
+    /// The entries `first .. first + len` of an index input.
+    pub fn index_from(&mut self, input: IndexInput, first: usize, len: usize) -> IndexId {
+        self.program.indices.push(IndexSpec { input, first, len });
         IndexId(self.program.indices.len() - 1)
     }
 
@@ -226,7 +236,7 @@ impl<'a> ProgramBuilder<'a> {
         assert_eq!(k.cols, shape.kv_heads * shape.head_dim);
         assert_eq!(shape.heads % shape.kv_heads, 0);
         assert_eq!((q.rows % shape.sequences, k.rows % shape.sequences), (0, 0));
-        assert!(!shape.causal || q.rows == k.rows);
+        assert!(!shape.causal || q.rows <= k.rows);
         self.push(Op::Attention { q, k, v, shape, out });
     }
 

@@ -41,6 +41,8 @@ pub trait ModelPrograms: Send {
 pub struct Layout {
     /// Length of the token sequence, image tokens included.
     pub tokens: usize,
+    /// Tokens before the first image token.
+    pub leading_tokens: usize,
     /// Pictures: cameras times frames per camera.
     pub images: usize,
     /// Rows and columns of patches of every picture.
@@ -130,6 +132,8 @@ pub enum IndexInput {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexSpec {
     pub input: IndexInput,
+    /// First entry of the input that is in the list.
+    pub first: usize,
     pub len: usize,
 }
 
@@ -198,6 +202,9 @@ impl View {
 #[derive(Clone, Debug)]
 pub struct Stage {
     pub kind: StageKind,
+    /// Set when nothing of the request but so many token ids at its start changes what the stage does: then it need not
+    /// run again while they stay the same. What it writes is written by no other stage.
+    pub leading_tokens: Option<usize>,
     pub ops: Vec<Op>,
 }
 

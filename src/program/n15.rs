@@ -111,7 +111,14 @@ impl Model {
         b.tap("llm.embeds", hidden);
         let (cos, sin) = sinusoid::rotary(tokens, llm.head_dim, llm.rope_theta);
         let rotary = qwen3::Rotary::new(b, tokens, cos, sin);
-        let decoder = qwen3::Decoder::new(b, LANGUAGE_MODEL, llm, hidden, rotary);
+        let decoder = qwen3::Decoder::new(
+            b,
+            LANGUAGE_MODEL,
+            llm,
+            hidden,
+            rotary,
+            qwen3::KeysAndValues::PerLayer,
+        );
         for layer in 0..llm.layers {
             decoder.layer(b, layer)?;
         }

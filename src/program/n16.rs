@@ -3,6 +3,8 @@
 //! SigLIP-2 vision tower → space-to-depth connector → 16 Qwen3 layers → one layer norm → AdaLN DiT whose even
 //! blocks look at text and picture tokens in turn → action decoder, four Euler steps.
 
+use std::ops::Range;
+
 use super::{
     ACTIONS, Activation, IndexId, IndexInput, Input, Layout, ModelPrograms, PatchGrid, PatchOrder,
     Program, ProgramBuilder, StageKind, View, adapter, dit, position_table, qwen3, siglip,
@@ -39,9 +41,8 @@ impl ModelPrograms for Model {
         let mut b = ProgramBuilder::new(Version::N16, checkpoint);
         b.stage(StageKind::Vision);
         let image_tokens = self.vision(&mut b, checkpoint, layout.images)?;
-        b.stage(StageKind::Llm);
         let image_rows = b.index(IndexInput::ImageRows, image_tokens.rows);
-        let features = self.language(&mut b, layout.tokens, image_tokens, image_rows)?;
+        let features = self.language(&mut b, layout, image_tokens, image_rows)?;
         b.stage(StageKind::Adapter);
         let vl = adapter::vlln(&mut b, HEAD, features)?;
         let cross = dit::cross_keys_and_values(&mut b, HEAD, &self.config.head, vl, image_rows)?;
@@ -130,26 +131,55 @@ impl Model {
     }
 
     /// Tokens and image tokens to `backbone_features`, `[tokens, llm width]`: after the final norm.
+    ///
+    /// The instruction stands before the pictures and no token looks ahead, so a stage of its own takes it through all
+    /// layers; it need not run again while the instruction stays the same.
     fn language(
         &self,
         b: &mut ProgramBuilder<'_>,
-        tokens: usize,
+        layout: Layout,
         image_tokens: View,
         image_rows: IndexId,
     ) -> Result<View, CheckpointError> {
         let llm = &self.config.llm;
-        let hidden = qwen3::embed(b, LANGUAGE_MODEL, llm, tokens)?;
-        b.scatter_rows(image_tokens, image_rows, hidden);
-        b.tap("llm.embeds", hidden);
+        let Layout { tokens, leading_tokens, .. } = layout;
+        b.stage_of_leading_tokens(StageKind::Llm, leading_tokens);
+        let hidden = b.scratch("llm.hidden", tokens, llm.width);
         let (cos, sin) = sinusoid::rotary(tokens, llm.head_dim, llm.rope_theta);
         let rotary = qwen3::Rotary::new(b, tokens, cos, sin);
-        let decoder = qwen3::Decoder::new(b, LANGUAGE_MODEL, llm, hidden, rotary);
-        for layer in 0..llm.layers {
-            decoder.layer(b, layer)?;
-        }
+        let kept = qwen3::KeysAndValues::Kept;
+        let decoder = qwen3::Decoder::new(b, LANGUAGE_MODEL, llm, hidden, rotary, kept);
+        self.tokens(b, &decoder, hidden, 0..leading_tokens, None)?;
+        b.stage(StageKind::Llm);
+        let images = Some((image_tokens, image_rows));
+        self.tokens(b, &decoder, hidden, leading_tokens..tokens, images)?;
         let features = b.scratch("backbone_features", tokens, llm.width);
         decoder.final_norm(b, features)?;
         b.tap("backbone_features", features);
         Ok(features)
+    }
+
+    /// Takes some rows of the sequence from token ids, and image tokens, through all layers.
+    fn tokens(
+        &self,
+        b: &mut ProgramBuilder<'_>,
+        decoder: &qwen3::Decoder<'_>,
+        hidden: View,
+        rows: Range<usize>,
+        images: Option<(View, IndexId)>,
+    ) -> Result<(), CheckpointError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let llm = &self.config.llm;
+        qwen3::embed_rows(b, LANGUAGE_MODEL, llm, hidden, rows.clone())?;
+        if let Some((image_tokens, image_rows)) = images {
+            b.scatter_rows(image_tokens, image_rows, hidden);
+        }
+        b.tap("llm.embeds", hidden.slice_rows(rows.start, rows.len()));
+        for layer in 0..llm.layers {
+            decoder.layer_rows(b, layer, rows.clone())?;
+        }
+        Ok(())
     }
 }

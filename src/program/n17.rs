@@ -62,7 +62,14 @@ impl ModelPrograms for Model {
         let positions = mrope::positions(layout.tokens, prefix, layout.images, token_grid);
         let (cos, sin) = mrope::tables(&positions, llm.head_dim, llm.rope_theta, *rope_sections);
         let rotary = qwen3::Rotary::new(&mut b, layout.tokens, cos, sin);
-        let decoder = qwen3::Decoder::new(&mut b, LANGUAGE_MODEL, llm, hidden, rotary);
+        let decoder = qwen3::Decoder::new(
+            &mut b,
+            LANGUAGE_MODEL,
+            llm,
+            hidden,
+            rotary,
+            qwen3::KeysAndValues::PerLayer,
+        );
         for layer in 0..llm.layers {
             b.tap(format!("llm.layer{layer}.in"), hidden);
             decoder.layer(&mut b, layer)?;

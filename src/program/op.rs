@@ -41,7 +41,8 @@ pub struct AttentionShape {
     pub head_dim: usize,
     /// Factor on the products of queries and keys.
     pub scale: f32,
-    /// Row `i` sees the keys `0..=i` only.
+    /// A row sees no key after its own. The queries are the last rows of the sequence when there are fewer of them
+    /// than keys.
     pub causal: bool,
     /// The rows are this many sequences of equal length, one after the other, that do not see each other.
     pub sequences: usize,

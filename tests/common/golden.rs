@@ -243,6 +243,7 @@ pub struct Taps(pub HashMap<String, Tap>);
 
 impl TapSink for Taps {
     fn tap(&mut self, name: &str, _rows: usize, cols: usize, values: &[f32]) {
-        self.0.insert(name.to_owned(), Tap { cols, values: values.to_vec() });
+        let tap = self.0.entry(name.to_owned()).or_insert_with(|| Tap { cols, values: Vec::new() });
+        tap.values.extend(values);
     }
 }

@@ -37,7 +37,7 @@ pub fn attention(q: Mat<'_>, k: Mat<'_>, v: Mat<'_>, shape: &AttentionShape, out
         k.rows()
     );
     assert!(k.rows() > 0, "attention: no keys");
-    assert!(!shape.causal || q.rows() == k.rows(), "attention: causal with {} keys", k.rows());
+    assert!(!shape.causal || q.rows() <= k.rows(), "attention: causal with {} keys", k.rows());
     if q.rows() == 0 {
         return;
     }
@@ -70,6 +70,8 @@ struct Head<'a> {
 impl Head<'_> {
     fn attend(&self, out: MatMut<'_>) {
         let (queries, keys) = (self.q.rows(), self.k.rows());
+        // Keys of rows that come before the first query.
+        let before = keys.saturating_sub(queries);
         let height = queries.div_ceil(queries.div_ceil(MAX_QUERY_ROWS));
         let mut scores = SCORES.take();
         if scores.len() < height * keys {
@@ -78,7 +80,7 @@ impl Head<'_> {
         let mut rest = out;
         for first in (0..queries).step_by(height) {
             let rows = height.min(queries - first);
-            let seen = if self.causal { first + rows } else { keys };
+            let seen = if self.causal { before + first + rows } else { keys };
             let (mut out, lower) = rest.split_rows(rows);
             rest = lower;
             let q = self.q.block(first, rows, 0, self.q.cols());
@@ -90,7 +92,7 @@ impl Head<'_> {
                 #[inline(always)]
                 || {
                     for row in 0..rows {
-                        let seen = if self.causal { first + row + 1 } else { seen };
+                        let seen = if self.causal { before + first + row + 1 } else { seen };
                         softmax(weights.row_mut(row), seen);
                     }
                 },
@@ -260,7 +262,8 @@ mod tests {
                 for head in 0..heads {
                     let shared = head / (heads / kv_heads) * head_dim;
                     let first = row / queries * keys;
-                    let last = if causal { first + row % queries + 1 } else { first + keys };
+                    let own = keys.saturating_sub(queries) + row % queries;
+                    let last = if causal { first + own + 1 } else { first + keys };
                     let score = |key: usize| {
                         let q = &q[row * q_stride + head * head_dim..][..head_dim];
                         let k = &k[key * k_stride + shared..][..head_dim];
@@ -305,6 +308,8 @@ mod tests {
             sequences(causal(Case::new(12, 12, 2, 8)), 4),
             causal(grouped(Case { gap: 3, ..Case::new(116, 116, 4, 128) })),
             causal(grouped(Case::new(256, 256, 2, 32))),
+            causal(grouped(Case::new(81, 116, 4, 128))),
+            sequences(causal(Case { gap: 2, ..Case::new(6, 20, 2, 8) }), 2),
             grouped(Case::new(17, 9, 6, 16)),
         ]
     }

@@ -18,6 +18,10 @@ pub struct Executable {
     program: Program,
     memory: Memory,
     indices: Vec<Vec<u32>>,
+    /// Of the request that is bound.
+    token_ids: Vec<u32>,
+    /// Per stage that depends on leading tokens only: those that it has run for.
+    done_for: Vec<Option<Vec<u32>>>,
 }
 
 impl Executable {
@@ -43,7 +47,9 @@ impl Executable {
             buffers.push((values, spec.cols));
         }
         let indices = program.indices.iter().map(|spec| vec![0; spec.len]).collect();
-        Ok(Self { program, memory: Memory::new(buffers.into_iter()), indices })
+        let done_for = vec![None; program.stages.len()];
+        let memory = Memory::new(buffers.into_iter());
+        Ok(Self { program, memory, indices, token_ids: Vec::new(), done_for })
     }
 
     pub fn stages(&self) -> usize {
@@ -86,7 +92,11 @@ impl Executable {
         }
         for (spec, list) in self.program.indices.iter().zip(&mut self.indices) {
             let (name, found) = match spec.input {
-                IndexInput::TokenIds => ("token ids", fill(list, input.token_ids.iter().copied())),
+                IndexInput::TokenIds => {
+                    // The layout has fixed how many there are in all; a list may be a part of them.
+                    let part = input.token_ids.iter().skip(spec.first).take(spec.len);
+                    ("token ids", fill(list, part.copied()))
+                }
                 IndexInput::ImageRows => ("image rows", fill(list, input.image_rows())),
                 IndexInput::TextRows => ("text rows", fill(list, input.text_rows())),
             };
@@ -94,6 +104,7 @@ impl Executable {
                 return Err(BackendError::InputLength { name, expected: spec.len, found });
             }
         }
+        self.token_ids.clone_from(&input.token_ids);
         Ok(())
     }
 
@@ -120,11 +131,17 @@ impl Executable {
         cancel: &CancelToken,
         taps: &mut Option<&mut dyn TapSink>,
     ) -> Result<StageKind, BackendError> {
-        let Self { program, memory, indices, .. } = self;
-        let Stage { kind, ops } = &program.stages[stage];
+        let Self { program, memory, indices, token_ids, done_for } = self;
+        let Stage { kind, leading_tokens, ops } = &program.stages[stage];
+        let leading = leading_tokens.map(|count| &token_ids[..count]);
+        if leading.is_some() && done_for[stage].as_deref() == leading {
+            return Ok(*kind);
+        }
+        // A run that does not come to its end leaves nothing to rely on.
+        done_for[stage] = None;
         let interpreter = Interpreter { weights: &program.weights, indices, checkpoint };
         // The whole stage runs inside the pool: going in and out for every instruction takes a tenth of a millisecond.
-        threads.install(|| {
+        let run = || {
             for op in ops {
                 if cancel.is_cancelled() {
                     return Err(BackendError::Cancelled { stage: *kind });
@@ -139,8 +156,11 @@ impl Executable {
                     (op, _) => interpreter.execute(op, memory)?,
                 }
             }
-            Ok(*kind)
-        })
+            Ok(())
+        };
+        threads.install(run)?;
+        done_for[stage] = leading.map(<[u32]>::to_vec);
+        Ok(*kind)
     }
 }
 

@@ -94,8 +94,8 @@ mod avx512 {
 
     /// Columns that are transposed at a time.
     pub const SIDE: usize = 16;
-    /// Inputs that are transposed at a time: a vector of pairs of bf16.
-    const INPUTS: usize = 2 * SIDE;
+    /// Inputs that are transposed at a time: half a vector of pairs of bf16.
+    const INPUTS: usize = SIDE;
 
     /// As [`super::transpose`], for processors with AVX-512 and panels whose width is a multiple of [`SIDE`].
     pub fn transpose(
@@ -134,7 +134,7 @@ mod avx512 {
         }
     }
 
-    /// Writes 16 columns of 32 values, which begin at `first`, as 32 rows of 16 values, `width` apart.
+    /// Writes 16 columns of 16 values, which begin at `first`, as 16 rows of 16 values, `width` apart.
     #[target_feature(enable = "avx512f")]
     #[inline]
     unsafe fn transpose_square(
@@ -144,40 +144,40 @@ mod avx512 {
         target: *mut f32,
     ) {
         let zero = _mm512_setzero_si512();
-        let (mut a, mut b) = ([zero; SIDE], [zero; SIDE]);
-        for (pairs, column) in a.iter_mut().zip(columns) {
-            // SAFETY: the caller says that there are 32 values; the load asks for no alignment.
-            *pairs = unsafe { _mm512_loadu_si512(column.as_ptr().add(first).cast()) };
+        let (mut a, mut b) = ([zero; 8], [zero; 8]);
+        for (i, pairs) in a.iter_mut().enumerate() {
+            // Two columns in one vector, chosen so that all come out in order.
+            let low = if i < 4 { i } else { i + 4 };
+            // SAFETY: the caller says that there are 16 values; the loads ask for no alignment.
+            let [low, high] = unsafe {
+                [low, low + 4].map(
+                    #[inline(always)]
+                    |column| _mm256_loadu_si256(columns[column].as_ptr().add(first).cast()),
+                )
+            };
+            *pairs = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
         }
-        for i in (0..SIDE).step_by(2) {
+        for i in (0..8).step_by(2) {
             b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]);
             b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
         }
-        for i in (0..SIDE).step_by(4) {
+        for i in [0, 4] {
             a[i] = _mm512_unpacklo_epi64(b[i], b[i + 2]);
             a[i + 1] = _mm512_unpackhi_epi64(b[i], b[i + 2]);
             a[i + 2] = _mm512_unpacklo_epi64(b[i + 1], b[i + 3]);
             a[i + 3] = _mm512_unpackhi_epi64(b[i + 1], b[i + 3]);
         }
-        // Now quarter q of a[4 g + j] holds the pair 4 q + j of the columns 4 g .. 4 g + 4.
+        // Now the quarters of a[j] hold the pairs j, 4 + j of columns 0 to 3 and of columns 4 to 7, and those of a[4 + j]
+        // the same of the columns 8 to 15.
         for j in 0..4 {
-            for half in [0, 8] {
-                b[half + j] = _mm512_shuffle_i32x4::<0b10_00_10_00>(a[half + j], a[half + 4 + j]);
-                b[half + 4 + j] =
-                    _mm512_shuffle_i32x4::<0b11_01_11_01>(a[half + j], a[half + 4 + j]);
-            }
-        }
-        for j in 0..4 {
-            a[j] = _mm512_shuffle_i32x4::<0b10_00_10_00>(b[j], b[8 + j]);
-            a[8 + j] = _mm512_shuffle_i32x4::<0b11_01_11_01>(b[j], b[8 + j]);
-            a[4 + j] = _mm512_shuffle_i32x4::<0b10_00_10_00>(b[4 + j], b[12 + j]);
-            a[12 + j] = _mm512_shuffle_i32x4::<0b11_01_11_01>(b[4 + j], b[12 + j]);
+            b[j] = _mm512_shuffle_i32x4::<0b10_00_10_00>(a[j], a[4 + j]);
+            b[4 + j] = _mm512_shuffle_i32x4::<0b11_01_11_01>(a[j], a[4 + j]);
         }
         let odd_half = _mm512_set1_epi32(0xffff_0000_u32.cast_signed());
-        for (pair, pairs) in a.iter().enumerate() {
+        for (pair, pairs) in b.iter().enumerate() {
             let even = _mm512_castsi512_ps(_mm512_slli_epi32::<16>(*pairs));
             let odd = _mm512_castsi512_ps(_mm512_and_si512(*pairs, odd_half));
-            // SAFETY: the caller says that there are 32 rows.
+            // SAFETY: the caller says that there are 16 rows.
             unsafe {
                 _mm512_storeu_ps(target.add(2 * pair * width), even);
                 _mm512_storeu_ps(target.add((2 * pair + 1) * width), odd);
