@@ -55,16 +55,23 @@ pub enum PolicyError {
     Checkpoint(#[from] CheckpointError),
     #[error("{} is a checkpoint of {found}, not of {wanted}; ask for {found}, or give another snapshot", dir.display())]
     OtherVersion { dir: PathBuf, wanted: Version, found: Version },
+    #[error(
+        "letterbox is {wanted}, but only n17 has the choice, and this checkpoint is of {version}; leave it at auto"
+    )]
+    NoLetterbox { wanted: Letterbox, version: Version },
     #[error("the checkpoint serves the embodiments {served:?}; choose one")]
     ChooseEmbodiment { served: Vec<String> },
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
+    /// The encoder cannot be made.
+    #[error(transparent)]
+    Encoder(#[from] EncodeError),
     #[error("observation refused: {0}")]
-    Encode(#[from] EncodeError),
+    Observation(EncodeError),
     #[error(transparent)]
     Backend(#[from] BackendError),
     #[error("chunk refused: {0}")]
-    Decode(#[from] DecodeError),
+    Decode(DecodeError),
 }
 
 impl Policy {
@@ -79,12 +86,7 @@ impl Policy {
         taps: Option<&mut dyn TapSink>,
     ) -> Result<Self, PolicyError> {
         let snapshot = open_snapshot(options)?;
-        let tag = options.embodiment.as_deref();
-        let embodiment = match options.data_config.as_deref() {
-            None => choose_embodiment(&snapshot, tag)?,
-            Some(data_config) => choose_data_config(&snapshot, tag, data_config)?,
-        };
-        let embodiment = embodiment.clone();
+        let embodiment = choose_embodiment(&snapshot, options)?.clone();
         let tokenizer = Tokenizer::open(&tokenizer_dir(options, snapshot.dir()))?;
         let slot = embodiment.slot;
         let (encoder, model, head): (Box<dyn Encode>, Box<dyn ModelPrograms>, _) = match snapshot
@@ -175,13 +177,14 @@ impl Policy {
     ) -> Result<ActionChunk, PolicyError> {
         let noise = options.noise.clone().unwrap_or(Noise::Seed(self.version.default_seed()));
         let start = Instant::now();
-        let input = self.encoder.encode(observation, &noise)?;
+        let input = self.encoder.encode(observation, &noise).map_err(PolicyError::Observation)?;
         let encode_time = start.elapsed();
         let output = self.backend.run(input, &options.cancel, taps)?;
         let start = Instant::now();
         let [rows, cols] = self.action_shape;
         let groups =
-            decode::decode(&self.embodiment, &output.actions, rows, cols, &observation.state)?;
+            decode::decode(&self.embodiment, &output.actions, rows, cols, &observation.state)
+                .map_err(PolicyError::Decode)?;
         let timings = timings(encode_time, &output, start.elapsed());
         let seed = match noise {
             Noise::Seed(seed) => Some(seed),
@@ -204,44 +207,35 @@ impl Policy {
 /// The snapshot of the options.
 ///
 /// # Errors
-/// What is wrong with it, or that it is of another version than the options ask for.
+/// What is wrong with it, or that it is of another version than the options are for.
 pub fn open_snapshot(options: &PolicyOptions) -> Result<Snapshot, PolicyError> {
     let snapshot = Snapshot::open(&options.snapshot)?;
     let found = snapshot.version();
-    match options.version {
-        Some(wanted) if wanted != found => {
-            Err(PolicyError::OtherVersion { dir: options.snapshot.clone(), wanted, found })
-        }
-        _ => Ok(snapshot),
+    if let Some(wanted) = options.version.filter(|wanted| *wanted != found) {
+        return Err(PolicyError::OtherVersion { dir: options.snapshot.clone(), wanted, found });
     }
+    if options.letterbox != Letterbox::Auto && found != Version::N17 {
+        return Err(PolicyError::NoLetterbox { wanted: options.letterbox, version: found });
+    }
+    Ok(snapshot)
 }
 
-/// The embodiment of a tag, or the only one that is served.
+/// The embodiment of the options: that of their tag, or the only one that is served; as their data config makes it, if
+/// they name one.
 ///
 /// # Errors
-/// The tag is not served, or there is a choice.
+/// The tag is not served, or there is a choice; the checkpoint has no such data config, or it does not fit.
 pub fn choose_embodiment<'a>(
     snapshot: &'a Snapshot,
-    tag: Option<&str>,
+    options: &PolicyOptions,
 ) -> Result<&'a Embodiment, PolicyError> {
-    match tag {
-        Some(tag) => Ok(snapshot.embodiment(tag)?),
-        None => the_only_one(snapshot.served()),
-    }
-}
-
-/// As [`choose_embodiment`], with a data config of N1.5.
-///
-/// # Errors
-/// The checkpoint has no such data config, it does not fit the tag's metadata, or there is a choice of tags.
-pub fn choose_data_config<'a>(
-    snapshot: &'a Snapshot,
-    tag: Option<&str>,
-    data_config: &str,
-) -> Result<&'a Embodiment, PolicyError> {
-    match tag {
-        Some(tag) => Ok(snapshot.embodiment_with(tag, data_config)?),
-        None => the_only_one(snapshot.served_with(data_config)?),
+    match (options.embodiment.as_deref(), options.data_config.as_deref()) {
+        (Some(tag), None) => Ok(snapshot.embodiment(tag)?),
+        (Some(tag), Some(data_config)) => Ok(snapshot.embodiment_with(tag, data_config)?),
+        (None, None) => the_only_one(snapshot.served()),
+        (None, Some(data_config)) => {
+            the_only_one(snapshot.embodiments_with(data_config)?.filter_map(|(_, made)| made.ok()))
+        }
     }
 }
 

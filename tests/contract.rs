@@ -1,4 +1,4 @@
-//! `contract` and `--version`, as a user calls them.
+//! `contract` and the choices that a checkpoint leaves, as a user calls them.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -65,19 +65,69 @@ fn a_checkpoint_of_another_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let snapshot = folder.path().join("n16");
     synth::write(Version::N16, Size::Tiny, &snapshot, &|_, _| {}).unwrap();
-    let observation = folder.path().join("observation.json");
-    let nothing = r#"{"instruction": "wave", "frames": {}, "state": {}}"#;
-    std::fs::write(&observation, nothing).unwrap();
-    let observation = observation.to_str().unwrap();
-    let predict = |version: &str| {
-        let arguments = ["predict", "--version", version, "--observation", observation];
-        let output = run(&[&arguments[..], &["--embodiment", "gr1"]].concat(), &snapshot);
-        (output.status.code(), text(&output.stderr))
-    };
+    let predict = |version: &str| predict_nothing(&["--version", version], &snapshot);
     let (code, error) = predict("n17");
     assert_eq!(code, Some(1));
     assert!(error.contains("is a checkpoint of n16, not of n17"), "{error}");
     let (_, error) = predict("n16");
     assert!(error.contains("observation refused"), "the version is accepted: {error}");
     assert_eq!(predict("n18").0, Some(2));
+}
+
+/// Exit status and standard error of `predict` with an observation that has nothing in it.
+fn predict_nothing(arguments: &[&str], snapshot: &Path) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let observation = folder.path().join("observation.json");
+    let nothing = r#"{"instruction": "wave", "frames": {}, "state": {}}"#;
+    std::fs::write(&observation, nothing).unwrap();
+    let all = ["predict", "--embodiment", "gr1", "--observation", observation.to_str().unwrap()];
+    let output = run(&[&all[..], arguments].concat(), snapshot);
+    (output.status.code(), text(&output.stderr))
+}
+
+#[test]
+fn a_data_config_can_be_chosen_where_there_are_any() {
+    let folder = tempfile::tempdir().unwrap();
+    let n15 = folder.path().join("n15");
+    synth::write(Version::N15, Size::Tiny, &n15, &|_, _| {}).unwrap();
+    let contract = |arguments: &[&str]| {
+        let output = run(&[&["contract", "--embodiment", "gr1"], arguments].concat(), &n15);
+        text(&[output.stdout, output.stderr].concat())
+    };
+    assert!(!contract(&[]).contains("waist"));
+    assert!(contract(&["--data-config", "fourier_gr1_arms_waist"]).contains("waist"));
+    let misfit = contract(&["--data-config", "so100"]);
+    assert!(misfit.contains("data config 'so100' does not fit"), "{misfit}");
+    let all = text(&run(&["contract", "--data-config", "so100"], &n15).stdout);
+    assert!(all.contains("1 of"), "{all}");
+    assert!(all.contains("\nnew_embodiment   slot"), "{all}");
+    assert!(all.contains("  gr1: data config 'so100' does not fit: there is no camera"), "{all}");
+
+    let (code, error) = predict_nothing(&["--data-config", "so100"], &n15);
+    assert_eq!(code, Some(1));
+    assert!(error.contains("data config 'so100' does not fit"), "{error}");
+    let (_, error) = predict_nothing(&["--letterbox", "off"], &n15);
+    assert!(error.contains("letterbox is off, but only n17 has the choice"), "{error}");
+    assert_eq!(predict_nothing(&["--letterbox", "yes"], &n15).0, Some(2));
+
+    let n16 = folder.path().join("n16");
+    synth::write(Version::N16, Size::Tiny, &n16, &|_, _| {}).unwrap();
+    let (code, error) = predict_nothing(&["--data-config", "so100"], &n16);
+    assert_eq!(code, Some(1));
+    assert!(error.contains("n16 knows no data config 'so100'; only n15 has"), "{error}");
+}
+
+#[test]
+fn an_error_is_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let snapshot = folder.path().join("n16");
+    synth::write(Version::N16, Size::Tiny, &snapshot, &|_, _| {}).unwrap();
+    let (_, error) = predict_nothing(&[], &snapshot);
+    assert_eq!(error.matches("is missing").count(), 1, "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    std::fs::remove_file(snapshot.join("statistics.json")).unwrap();
+    let (_, error) = predict_nothing(&[], &snapshot);
+    assert_eq!(error.matches("No such file").count(), 1, "{error}");
+    let (_, error) = predict_nothing(&["--tokenizer", "/nowhere"], &snapshot);
+    assert_eq!(error.matches("No such file").count(), 1, "{error}");
 }

@@ -8,6 +8,7 @@ use gr00t_blackhole::checkpoint::Snapshot;
 use gr00t_blackhole::checkpoint::synth::{self, Size};
 use gr00t_blackhole::contract::{Frame, Noise, PredictOptions, Version};
 use gr00t_blackhole::history::{Freshness, Moment, Timeline};
+use gr00t_blackhole::node::intake::Intake;
 use gr00t_blackhole::node::messages::TfMessage;
 use gr00t_blackhole::node::params::{Params, Value};
 use gr00t_blackhole::node::sensors::Sensors;
@@ -31,6 +32,8 @@ struct Disorder {
     joint_names: bool,
     cameras: bool,
     signs: bool,
+    /// Frames are encoded as they arrive, as in the node.
+    ahead: bool,
 }
 
 fn settings(embodiment: &gr00t_blackhole::contract::Embodiment) -> Settings {
@@ -128,6 +131,9 @@ fn chunk(policy: &mut Policy, disorder: Disorder) -> Vec<u8> {
         settings.cameras.reverse();
     }
     let mut sensors = Sensors::new(&settings);
+    let keys = settings.cameras.iter().map(|camera| camera.key.clone()).collect();
+    let encoder = policy.intake().expect("N1.7 takes frames ahead");
+    let intake = Intake::spawn(keys, encoder, |error| panic!("{error}")).expect("a thread");
     let mut order = messages();
     if let Some(seed) = disorder.messages {
         shuffle(&mut order, seed);
@@ -149,7 +155,12 @@ fn chunk(policy: &mut Policy, disorder: Disorder) -> Vec<u8> {
             Message::Frame(key, ms) => {
                 let number = settings.cameras.iter().position(|camera| camera.key == key).unwrap();
                 let at_ns = START + ms * MS;
-                let _ = sensors.history.insert_frame(number, at_ns, frame(key, ms), NOW, timeline);
+                let frame = frame(key, ms);
+                let shown = frame.clone();
+                let taken = sensors.history.insert_frame(number, at_ns, frame, NOW, timeline);
+                if disorder.ahead && taken.is_ok() {
+                    intake.arrived(number, &shown);
+                }
             }
             Message::Transform(parent, child, ms) => {
                 let transforms = vec![transform(parent, child, ms, sign)];
@@ -197,9 +208,16 @@ fn order_names_cameras_and_signs_change_no_byte_of_a_chunk() {
         ("cameras", Disorder { cameras: true, ..Default::default() }),
         ("signs", Disorder { signs: true, ..Default::default() }),
         ("arrival", Disorder { messages: Some(1), ..Default::default() }),
+        ("frames ahead", Disorder { ahead: true, ..Default::default() }),
         (
             "everything",
-            Disorder { messages: Some(2), joint_names: true, cameras: true, signs: true },
+            Disorder {
+                messages: Some(2),
+                joint_names: true,
+                cameras: true,
+                signs: true,
+                ahead: true,
+            },
         ),
     ] {
         assert!(chunk(&mut policy, disorder) == straight, "{what} changed the chunk");

@@ -10,8 +10,8 @@ use crate::contract::Version;
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// A file cannot be read.
-    #[error("{}: {source}", path.display())]
-    Io { path: PathBuf, source: std::io::Error },
+    #[error("{}: {error}", path.display())]
+    Io { path: PathBuf, error: std::io::Error },
 
     /// The path is no directory.
     #[error(

@@ -24,7 +24,7 @@ pub fn resolve(dir: &Path) -> Result<PathBuf, CheckpointError> {
             return Ok(chosen);
         }
     }
-    let io = |source| CheckpointError::Io { path: snapshots.clone(), source };
+    let io = |error| CheckpointError::Io { path: snapshots.clone(), error };
     let mut found = Vec::new();
     for entry in fs::read_dir(&snapshots).map_err(io)? {
         let entry = entry.map_err(io)?;

@@ -51,7 +51,7 @@ fn parse_file(path: &Path, bytes: &[u8]) -> Result<Map<String, Value>, Checkpoin
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, CheckpointError> {
-    let io = |source| CheckpointError::Io { path: path.to_owned(), source };
+    let io = |error| CheckpointError::Io { path: path.to_owned(), error };
     let metadata = fs::metadata(path).map_err(io)?;
     // Asked before opening: opening a pipe would wait for a writer.
     if !metadata.is_file() {

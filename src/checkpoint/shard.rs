@@ -92,7 +92,7 @@ pub(super) struct Header {
 impl Shard {
     /// Maps a file and checks its header: together the tensors must cover the data exactly.
     pub(super) fn open(path: &Path) -> Result<Self, CheckpointError> {
-        let io = |source| CheckpointError::Io { path: path.to_owned(), source };
+        let io = |error| CheckpointError::Io { path: path.to_owned(), error };
         // Asked before opening: opening a pipe would wait for a writer.
         if !fs::metadata(path).map_err(io)?.is_file() {
             return Err(io(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));

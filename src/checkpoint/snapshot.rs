@@ -204,17 +204,22 @@ impl Snapshot {
         }
     }
 
-    /// Every embodiment that a data config makes of a tag's metadata, by tag.
+    /// What a data config makes of the metadata of every tag, sorted by tag.
     ///
     /// # Errors
     /// A version without data configs; a data config that is unknown.
-    pub fn served_with(
+    pub fn embodiments_with(
         &self,
         data_config: &str,
-    ) -> Result<impl Iterator<Item = &Embodiment>, CheckpointError> {
+    ) -> Result<
+        impl Iterator<Item = (&str, Result<&Embodiment, &n15::DataConfigProblem>)>,
+        CheckpointError,
+    > {
         self.check_data_config(data_config)?;
-        let choices = self.data_configs.values();
-        Ok(choices.filter_map(move |choices| choices.get(data_config)?.as_ref().ok()))
+        let tags = self.data_configs.iter();
+        Ok(tags.filter_map(move |(tag, choices)| {
+            Some((tag.as_str(), choices.get(data_config)?.as_ref()))
+        }))
     }
 
     fn check_data_config(&self, name: &str) -> Result<(), CheckpointError> {

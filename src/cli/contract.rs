@@ -23,6 +23,9 @@ pub struct ContractArgs {
     /// Only this robot.
     #[arg(long)]
     embodiment: Option<String>,
+    /// What this data config makes of every robot, N1.5 only; default: each robot's own, or the only one that fits.
+    #[arg(long)]
+    data_config: Option<String>,
     /// JSON instead of tables.
     #[arg(long)]
     json: bool,
@@ -77,9 +80,16 @@ struct ActionGroup {
 
 pub fn run(args: &ContractArgs) -> anyhow::Result<()> {
     let snapshot = Snapshot::open(&args.snapshot)?;
-    let embodiments = match &args.embodiment {
-        Some(tag) => vec![served(snapshot.embodiment(tag)?)],
-        None => snapshot.embodiments().map(|(tag, found)| robot(tag, found)).collect(),
+    let embodiments = match (&args.embodiment, &args.data_config) {
+        (Some(tag), None) => vec![served(snapshot.embodiment(tag)?)],
+        (Some(tag), Some(data_config)) => {
+            vec![served(snapshot.embodiment_with(tag, data_config)?)]
+        }
+        (None, None) => snapshot.embodiments().map(|(tag, found)| robot(tag, found)).collect(),
+        (None, Some(data_config)) => {
+            let made = snapshot.embodiments_with(data_config)?;
+            made.map(|(tag, found)| robot(tag, found)).collect()
+        }
     };
     let report = Report {
         version: snapshot.version().name(),

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::observation_file;
-use crate::contract::{ActionChunk, Noise, PredictOptions, Representation, Version};
+use crate::contract::{ActionChunk, Letterbox, Noise, PredictOptions, Representation, Version};
 use crate::policy::{Policy, PolicyOptions};
 
 #[derive(Debug, Args)]
@@ -32,6 +32,9 @@ pub struct PredictArgs {
     /// Data config, N1.5 only; default: the tag's own, or the only one that fits the checkpoint's metadata.
     #[arg(long)]
     data_config: Option<String>,
+    /// Whether frames are padded to squares, N1.7 only: auto (as the checkpoint declares), on or off.
+    #[arg(long, default_value_t)]
+    letterbox: Letterbox,
     /// Seed of the initial noise; overrides the observation's seed or noise.
     #[arg(long)]
     seed: Option<u64>,
@@ -73,9 +76,9 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
         tokenizer: args.tokenizer.clone(),
         embodiment: args.embodiment.clone(),
         data_config: args.data_config.clone(),
+        letterbox: args.letterbox,
         threads: args.threads,
         version: args.version,
-        ..PolicyOptions::default()
     })?;
     let noise = args.seed.map(Noise::Seed).or(noise);
     let chunk = policy.predict(&observation, &PredictOptions { noise, ..Default::default() })?;

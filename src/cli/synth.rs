@@ -11,16 +11,28 @@ use crate::contract::Version;
 /// Writes a complete snapshot directory with deterministic made-up weights: the same names, shapes and files as a
 /// released checkpoint, for tests, demonstrations and measurements. It knows nothing about robots.
 #[derive(Debug, Args)]
+#[command(after_help = sizes())]
 pub struct SynthArgs {
-    /// Model version: n16.
+    /// Model version: n15, n16 or n17.
     #[arg(long)]
     version: Version,
-    /// tiny: a few megabytes; mid: real widths, few layers; full: the real 3B size (6.6 GB for n16).
+    /// tiny: small widths, few layers; mid: real widths, few layers; full: the released network.
     #[arg(long)]
     size: Size,
     /// Directory to write; must not exist or be empty.
     #[arg(long)]
     out: PathBuf,
+}
+
+/// Weights of every version and size.
+fn sizes() -> String {
+    let row = |version: Version| {
+        let gigabytes = |size: Size| {
+            format!("{size} {:.3} GB", synth::weight_bytes(version, size) as f64 / 1e9)
+        };
+        format!("  {version}: {}", Size::ALL.map(gigabytes).join(", "))
+    };
+    format!("Weights on disk:\n{}", Version::ALL.map(row).join("\n"))
 }
 
 pub fn run(args: &SynthArgs) -> anyhow::Result<()> {

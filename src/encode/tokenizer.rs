@@ -28,12 +28,12 @@ const SPLIT_PATTERN: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{
 /// Why a tokenizer cannot be built, or a text not be tokenised.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenizerError {
-    #[error("tokenizer file {}: {source}", path.display())]
-    Io { path: PathBuf, source: std::io::Error },
+    #[error("tokenizer file {}: {error}", path.display())]
+    Io { path: PathBuf, error: std::io::Error },
     #[error("tokenizer file {} has {bytes} bytes; at most {MAX_FILE_BYTES} are read", path.display())]
     TooLarge { path: PathBuf, bytes: u64 },
-    #[error("tokenizer file {}: {source}", path.display())]
-    Json { path: PathBuf, source: serde_json::Error },
+    #[error("tokenizer file {}: {error}", path.display())]
+    Json { path: PathBuf, error: serde_json::Error },
     #[error("tokenizer file {}: the {tokens} ids are not 0 to {} without gap or repetition (see id {id})", path.display(), tokens - 1)]
     Ids { path: PathBuf, tokens: usize, id: u32 },
     #[error("tokenizer file {}: byte symbol '{symbol}' has no token; the vocabulary is not byte-level", path.display())]
@@ -140,7 +140,7 @@ impl Tokenizer {
 }
 
 fn read_text(path: &Path) -> Result<String, TokenizerError> {
-    let io = |source| TokenizerError::Io { path: path.to_path_buf(), source };
+    let io = |error| TokenizerError::Io { path: path.to_path_buf(), error };
     let bytes = std::fs::metadata(path).map_err(io)?.len();
     if bytes > MAX_FILE_BYTES {
         return Err(TokenizerError::TooLarge { path: path.to_path_buf(), bytes });
@@ -151,7 +151,7 @@ fn read_text(path: &Path) -> Result<String, TokenizerError> {
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, TokenizerError> {
     let text = read_text(path)?;
     serde_json::from_str(&text)
-        .map_err(|source| TokenizerError::Json { path: path.to_path_buf(), source })
+        .map_err(|error| TokenizerError::Json { path: path.to_path_buf(), error })
 }
 
 fn read_vocabulary(path: &Path) -> Result<Vocab, TokenizerError> {

@@ -34,10 +34,13 @@ pub async fn read_camera(
                 let timeline = shared.settings.timeline;
                 let frame = Arc::new(frame);
                 let mut sensors = locked(&shared.sensors);
+                let shown = frame.clone();
                 let taken = sensors.history.insert_frame(number, stamp_ns, frame, at, timeline);
                 drop(sensors);
-                if let Err(refused) = taken {
-                    refusals.count(&shared, &refused.to_string());
+                match (taken, &shared.intake) {
+                    (Err(refused), _) => refusals.count(&shared, &refused.to_string()),
+                    (Ok(()), Some(intake)) => intake.arrived(number, &shown),
+                    (Ok(()), None) => {}
                 }
             }
             Err(reason) => refusals.refuse(&shared, Input::Camera(number), reason, at),

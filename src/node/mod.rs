@@ -2,6 +2,7 @@
 
 pub mod compressed;
 pub mod image;
+pub mod intake;
 pub mod messages;
 mod nearest;
 pub mod params;

@@ -11,6 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tracing::{info, warn};
 
+use super::intake::Intake;
 use super::messages::{CompressedImage, Image, TfMessage};
 use super::param_services::{self, ParamChanges};
 use super::params::Params;
@@ -21,6 +22,7 @@ use super::settings::{self, Settings, Transport};
 use super::worker::{Failure, Worker};
 use super::{inputs, services};
 use crate::contract::{ActionChunk, Noise, PredictOptions};
+use crate::encode::EncodeError;
 use crate::history::Sighting;
 use crate::policy::{Policy, PolicyError};
 
@@ -66,6 +68,7 @@ impl Running {
             backend: policy.backend(),
             noise_shape: policy.noise_shape(),
             sensors: Mutex::new(Sensors::new(&settings)),
+            intake: start_intake(&policy, &settings)?,
             settings,
             params: Mutex::new(params),
             counters: Counters::default(),
@@ -145,6 +148,19 @@ fn start_worker(
     let fault = fault.clone();
     let ended = move |reason| drop(fault.send(reason));
     Worker::spawn(policy, done, ended)
+}
+
+/// What is wrong with a frame is logged as soon as it is seen; the request that needs the frame fails by itself.
+fn start_intake(policy: &Policy, settings: &Settings) -> std::io::Result<Option<Intake>> {
+    let Some(encoder) = policy.intake() else { return Ok(None) };
+    let mut warnings = Throttle::new(WARNING_PERIOD);
+    let refused = move |error: EncodeError| {
+        if let Some(held_back) = warnings.pass() {
+            warn!("a frame is of no use: {error}{}", and_more(held_back));
+        }
+    };
+    let cameras = settings.cameras.iter().map(|camera| camera.key.clone()).collect();
+    Intake::spawn(cameras, encoder, refused).map(Some)
 }
 
 /// One task per topic.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::intake::Intake;
 use super::params::Params;
 use super::sensors::Sensors;
 use super::settings::Settings;
@@ -26,6 +27,8 @@ pub struct Shared {
     pub params: Mutex<Params>,
     /// Locked before `params` where both are needed.
     pub sensors: Mutex<Sensors>,
+    /// `None` for a policy that has no use for frames ahead of a request.
+    pub intake: Option<Intake>,
     pub counters: Counters,
 }
 

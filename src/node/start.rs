@@ -190,17 +190,18 @@ fn policy_options(params: &Params) -> Result<PolicyOptions> {
         snapshot: snapshot.into(),
         tokenizer: given("tokenizer").map(Into::into),
         embodiment: given("embodiment").map(str::to_owned),
+        data_config: given("data_config").map(str::to_owned),
+        letterbox: settings::letterbox(params),
         // The range of the parameter begins at 0.
         threads: usize::try_from(params.integer("threads")).unwrap_or(0),
         version: settings::version(params),
-        ..PolicyOptions::default()
     })
 }
 
 /// Declares the parameters that the robot brings and checks them all, before the checkpoint is loaded.
 fn fit_to_robot(params: &mut Params, options: &PolicyOptions) -> Result<Settings> {
     let snapshot = open_snapshot(options)?;
-    let embodiment = choose_embodiment(&snapshot, options.embodiment.as_deref())?;
+    let embodiment = choose_embodiment(&snapshot, options)?;
     params.declare_robot(&settings::names(embodiment)).map_err(usage)?;
     Ok(Settings::new(params, embodiment).map_err(usage)?)
 }

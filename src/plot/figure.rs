@@ -45,8 +45,8 @@ pub enum PlotError {
     TooManyPanels(usize),
     #[error("cannot draw the plot: {0}")]
     Draw(String),
-    #[error("cannot write {path}: {source}")]
-    Save { path: PathBuf, source: ImageError },
+    #[error("cannot write {path}: {error}")]
+    Save { path: PathBuf, error: ImageError },
 }
 
 impl<E: std::error::Error + Send + Sync> From<DrawingAreaErrorKind<E>> for PlotError {
@@ -62,7 +62,7 @@ impl<E: std::error::Error + Send + Sync> From<DrawingAreaErrorKind<E>> for PlotE
 /// No chunks, more than `MAX_PANELS` dimensions, or a file that cannot be written.
 pub fn save_png(chunks: &[ChunkView], observed: &[Observed], path: &Path) -> Result<(), PlotError> {
     let picture = draw(chunks, observed)?;
-    let save_error = |source| PlotError::Save { path: path.into(), source };
+    let save_error = |error| PlotError::Save { path: path.into(), error };
     let file = File::create(path).map_err(|error| save_error(ImageError::IoError(error)))?;
     // Smaller by half than the encoder's default, and pictures are rare.
     let encoder = PngEncoder::new_with_quality(

@@ -37,9 +37,10 @@ pub fn is_latched(topic: &str) -> bool {
 pub enum BagError {
     #[error("{0} is there already; remove it or name another directory")]
     Exists(PathBuf),
-    #[error("{path}: {source}")]
-    Io { path: PathBuf, source: std::io::Error },
-    #[error("{path}: {source}")]
+    #[error("{path}: {error}")]
+    Io { path: PathBuf, error: std::io::Error },
+    /// Its text is not the whole: some of [`mcap::McapError`]'s own say only in their source what has happened.
+    #[error("{path} cannot be read or written as MCAP")]
     Mcap { path: PathBuf, source: mcap::McapError },
     #[error("{0} is no bag: it is neither an .mcap file nor a directory that holds one")]
     NoBag(PathBuf),
@@ -96,7 +97,7 @@ impl Bag {
     }
 
     fn append(&mut self, path: &Path) -> Result<(), BagError> {
-        let io_error = |source| BagError::Io { path: path.into(), source };
+        let io_error = |error| BagError::Io { path: path.into(), error };
         let mcap_error = |source| BagError::Mcap { path: path.into(), source };
         let bytes = fs::metadata(path).map_err(io_error)?.len();
         if bytes > MAX_BAG_BYTES {
@@ -149,7 +150,7 @@ impl Bag {
 
 /// The `.mcap` files of a bag, in the order of their names.
 fn mcap_files(path: &Path) -> Result<Vec<PathBuf>, BagError> {
-    let io_error = |source| BagError::Io { path: path.into(), source };
+    let io_error = |error| BagError::Io { path: path.into(), error };
     if !fs::metadata(path).map_err(io_error)?.is_dir() {
         return Ok(vec![path.into()]);
     }
@@ -198,12 +199,12 @@ impl BagWriter {
             return Err(BagError::Exists(directory.into()));
         }
         fs::create_dir_all(directory)
-            .map_err(|source| BagError::Io { path: directory.into(), source })?;
+            .map_err(|error| BagError::Io { path: directory.into(), error })?;
         let stem = directory.file_name().unwrap_or_default().to_string_lossy();
         let file_name = format!("{stem}_0.mcap");
         let path = directory.join(&file_name);
         let file =
-            File::create(&path).map_err(|source| BagError::Io { path: path.clone(), source })?;
+            File::create(&path).map_err(|error| BagError::Io { path: path.clone(), error })?;
         let options = WriteOptions::new()
             .profile("ros2")
             .library(concat!("gr00t_blackhole ", env!("CARGO_PKG_VERSION")))
@@ -266,7 +267,7 @@ impl BagWriter {
         let finished = self.writer.finish();
         finished.map_err(|source| self.mcap_error(source))?;
         let path = self.directory.join(METADATA_FILE);
-        fs::write(&path, self.metadata()).map_err(|source| BagError::Io { path, source })
+        fs::write(&path, self.metadata()).map_err(|error| BagError::Io { path, error })
     }
 
     fn metadata(&self) -> String {

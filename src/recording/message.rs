@@ -138,10 +138,10 @@ pub enum MessageError {
         "encapsulation {0:#04x} {1:#04x} is not plain CDR; ROS 2 writes 0x00 0x00 (big endian) or 0x00 0x01"
     )]
     Encapsulation(u8, u8),
-    #[error("cannot write {message_type} as CDR: {source}")]
-    Serialize { message_type: &'static str, source: CdrError },
-    #[error("the bytes are no {message_type}: {source}")]
-    Deserialize { message_type: &'static str, source: CdrError },
+    #[error("cannot write {message_type} as CDR: {error}")]
+    Serialize { message_type: &'static str, error: CdrError },
+    #[error("the bytes are no {message_type}: {error}")]
+    Deserialize { message_type: &'static str, error: CdrError },
 }
 
 /// `message` as it goes over DDS and into a bag: encapsulation, then little-endian fields.
@@ -150,7 +150,7 @@ pub enum MessageError {
 /// [`MessageError::Serialize`] for a string or sequence of 4 GiB or more.
 pub fn serialize<M: RosMessage>(message: &M) -> Result<Vec<u8>, MessageError> {
     let fields = to_vec::<M, byteorder::LittleEndian>(message)
-        .map_err(|source| MessageError::Serialize { message_type: M::TYPE, source })?;
+        .map_err(|error| MessageError::Serialize { message_type: M::TYPE, error })?;
     Ok([&CDR_LE[..], &fields].concat())
 }
 
@@ -167,7 +167,7 @@ pub fn deserialize<M: RosMessage>(bytes: &[u8]) -> Result<M, MessageError> {
         from_bytes::<M, byteorder::BigEndian>(fields)
     };
     read.map(|(message, _)| message)
-        .map_err(|source| MessageError::Deserialize { message_type: M::TYPE, source })
+        .map_err(|error| MessageError::Deserialize { message_type: M::TYPE, error })
 }
 
 /// The header stamp of a serialized message whose first field is a `std_msgs/Header`.

@@ -79,6 +79,12 @@ class LaunchTest(unittest.TestCase):
         )
         self.assertIs(type(self.parameters(command)['rate_hz']), float)
 
+    def test_choices_of_a_version_stay_text(self):
+        command = self.command(version='n15', data_config='so100')
+        self.assertEqual(self.parameters(command), {'version': 'n15', 'data_config': 'so100'})
+        command = self.command(version='n17', letterbox='off')
+        self.assertEqual(self.parameters(command), {'version': 'n17', 'letterbox': 'off'})
+
     def test_an_instruction_that_looks_like_another_type_stays_text(self):
         for text in ('yes', '42', 'null', '[1, 2]', "it's \"there\""):
             self.assertEqual(self.parameters(self.command(instruction=text)), {'instruction': text})

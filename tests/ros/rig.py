@@ -184,7 +184,7 @@ def offline_chunk(snapshot, rgb, positions, seed, instruction=INSTRUCTION):
     return predict(snapshot, 'gr1', {CAMERA: [rgb]}, state, seed, instruction)
 
 
-def predict(snapshot, embodiment, frames, state, seed, instruction):
+def predict(snapshot, embodiment, frames, state, seed, instruction, arguments=()):
     """Group name to [horizon, dim] f32: what `predict` answers. Per camera a list of pictures, oldest first."""
     with tempfile.TemporaryDirectory() as folder:
         names = {}
@@ -196,6 +196,7 @@ def predict(snapshot, embodiment, frames, state, seed, instruction):
         path = Path(folder) / 'observation.json'
         path.write_text(json.dumps(observation))
         argv = [node_binary(), 'predict', '--snapshot', snapshot, '--observation', path, '--embodiment', embodiment]
+        argv += arguments
         answer = json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
     return {name: np.asarray(answer['actions'][name], np.float32) for name in answer['action_keys']}
 

@@ -30,7 +30,7 @@ pub const TOKENIZER_FOLDER: &str = "tokenizer";
 pub enum Size {
     /// Small widths and few layers: a few megabytes.
     Tiny,
-    /// Real widths, few layers: 1.3 to 2.4 GB.
+    /// Real widths, few layers: a few gigabytes.
     Mid,
     /// The released 3B network.
     Full,
@@ -83,8 +83,8 @@ pub enum SynthError {
         path.display(), *free as f64 / 1e9, *needed as f64 / 1e9
     )]
     DiskFull { path: PathBuf, needed: u64, free: u64 },
-    #[error("cannot write {}: {source}", path.display())]
-    Io { path: PathBuf, source: io::Error },
+    #[error("cannot write {}: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
 }
 
 /// Writes a snapshot to `out`, which must not exist or be empty. `progress` hears how many bytes of weights are done,
@@ -100,30 +100,39 @@ pub fn write(
     out: &Path,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<(), SynthError> {
-    let recipe = match version {
-        Version::N15 => n15::recipe(size),
-        Version::N16 => n16::recipe(size),
-        Version::N17 => n17::recipe(size),
-    };
+    let recipe = recipe(version, size);
     refuse_occupied(out)?;
     let partial = partial_name(out);
     if partial.exists() {
-        fs::remove_dir_all(&partial).map_err(|source| io_error(&partial, source))?;
+        fs::remove_dir_all(&partial).map_err(|error| io_error(&partial, error))?;
     }
-    fs::create_dir_all(&partial).map_err(|source| io_error(&partial, source))?;
+    fs::create_dir_all(&partial).map_err(|error| io_error(&partial, error))?;
     shards::write(&partial, &recipe.tensors, recipe.shard_limit, progress)?;
     for (file, value) in &recipe.files {
         write_json(&partial.join(file), value)?;
     }
     write_tokenizer(&partial.join(TOKENIZER_FOLDER), version)?;
     if out.exists() {
-        fs::remove_dir(out).map_err(|source| io_error(out, source))?;
+        fs::remove_dir(out).map_err(|error| io_error(out, error))?;
     }
-    fs::rename(&partial, out).map_err(|source| io_error(out, source))
+    fs::rename(&partial, out).map_err(|error| io_error(out, error))
 }
 
-fn io_error(path: &Path, source: io::Error) -> SynthError {
-    SynthError::Io { path: path.to_owned(), source }
+/// Bytes of weights that [`write`] writes.
+pub fn weight_bytes(version: Version, size: Size) -> u64 {
+    shards::total(&recipe(version, size).tensors)
+}
+
+fn recipe(version: Version, size: Size) -> Recipe {
+    match version {
+        Version::N15 => n15::recipe(size),
+        Version::N16 => n16::recipe(size),
+        Version::N17 => n17::recipe(size),
+    }
+}
+
+fn io_error(path: &Path, error: io::Error) -> SynthError {
+    SynthError::Io { path: path.to_owned(), error }
 }
 
 fn refuse_occupied(out: &Path) -> Result<(), SynthError> {
@@ -147,13 +156,13 @@ fn write_tokenizer(dir: &Path, version: Version) -> Result<(), SynthError> {
     write_json(&dir.join("vocab.json"), &files.vocab)?;
     write_json(&dir.join("added_tokens.json"), &files.added_tokens)?;
     let path = dir.join("merges.txt");
-    fs::write(&path, files.merges).map_err(|source| io_error(&path, source))
+    fs::write(&path, files.merges).map_err(|error| io_error(&path, error))
 }
 
 /// Writes a file, and the folders above it.
 fn write_json(path: &Path, value: &Value) -> Result<(), SynthError> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|source| io_error(folder, source))?;
+        fs::create_dir_all(folder).map_err(|error| io_error(folder, error))?;
     }
-    fs::write(path, format!("{value:#}\n")).map_err(|source| io_error(path, source))
+    fs::write(path, format!("{value:#}\n")).map_err(|error| io_error(path, error))
 }

@@ -29,7 +29,7 @@ pub fn write(
     limit: u64,
     progress: Progress<'_>,
 ) -> Result<(), SynthError> {
-    let total: u64 = tensors.iter().map(bytes).sum();
+    let total = total(tensors);
     require_space(dir, total)?;
     let shards = split(tensors, limit);
     let done = AtomicU64::new(0);
@@ -43,6 +43,11 @@ pub fn write(
     }
     let index = json!({ "metadata": { "total_size": total }, "weight_map": weight_map });
     super::write_json(&dir.join(INDEX_FILE), &index)
+}
+
+/// Bytes of all tensors.
+pub fn total(tensors: &[TensorSpec]) -> u64 {
+    tensors.iter().map(bytes).sum()
 }
 
 fn values(tensor: &TensorSpec) -> usize {
@@ -90,7 +95,7 @@ fn write_shard(
     tensors: &[TensorSpec],
     done: &(dyn Fn(u64) + Sync),
 ) -> Result<(), SynthError> {
-    let failed = |source| io_error(path, source);
+    let failed = |error| io_error(path, error);
     let header = header(tensors);
     let data = header.len() as u64;
     let file = File::create(path).map_err(failed)?;

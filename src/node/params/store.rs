@@ -145,7 +145,7 @@ impl Params {
         };
         let entry = self.declared[place].0.entry;
         let (given, found, kind) = (value.to_string(), value.type_name(), entry.default.kind());
-        let Some(value) = value.as_kind(kind) else {
+        let Some(value) = entry.range.as_written(value).as_kind(kind) else {
             return Err(ParamError::Type { name: name.to_owned(), kind, given, found });
         };
         if !entry.range.contains(&value) {

@@ -77,6 +77,20 @@ pub const TABLE: &[Entry] = &[
     ),
     fixed(
         Scope::Node,
+        "data_config",
+        Default::Text(""),
+        Range::Any,
+        "Data config, n15 only, such as fourier_gr1_arms_waist: which cameras and groups of the checkpoint's metadata are used, and how. Empty for the embodiment's own, or the only one that fits.",
+    ),
+    fixed(
+        Scope::Node,
+        "letterbox",
+        Default::Text("auto"),
+        Range::Choice(&["auto", "on", "off"]),
+        "Whether frames are padded to squares, n17 only; auto does as the checkpoint declares. It has to be as in training.",
+    ),
+    fixed(
+        Scope::Node,
         "threads",
         Default::Integer(0),
         Range::Integer(0, 256),

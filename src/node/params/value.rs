@@ -117,6 +117,19 @@ impl Value {
 }
 
 impl Range {
+    /// YAML takes on and off without quotes for true and false; where they are choices, they are what was written.
+    pub fn as_written(self, value: Value) -> Value {
+        let choice = match value {
+            Value::Bool(true) => "on",
+            Value::Bool(false) => "off",
+            _ => return value,
+        };
+        match self {
+            Range::Choice(choices) if choices.contains(&choice) => Value::Text(choice.to_owned()),
+            _ => value,
+        }
+    }
+
     pub fn contains(self, value: &Value) -> bool {
         match (self, value) {
             (Range::Integer(from, to), Value::Integer(value)) => (from..=to).contains(value),

@@ -7,7 +7,7 @@ mod states;
 
 use super::params::{Names, ParamError, ParamErrors, Params};
 use super::trajectory::ActionJoints;
-use crate::contract::{Embodiment, Version};
+use crate::contract::{Embodiment, Letterbox, Version};
 use crate::history::{CameraInput, Freshness, Inputs, StateInput, Timeline};
 
 pub use cameras::{CameraSettings, Transport};
@@ -45,6 +45,11 @@ pub fn names(embodiment: &Embodiment) -> Names {
 /// The parameter `version`.
 pub fn version(params: &Params) -> Option<Version> {
     params.text("version").parse().ok()
+}
+
+/// The parameter `letterbox`, whose choices are those of [`Letterbox`].
+pub fn letterbox(params: &Params) -> Letterbox {
+    params.text("letterbox").parse().unwrap_or_default()
 }
 
 /// The seed of the next chunk: the parameter `seed`, or the version's own.

@@ -7,7 +7,7 @@ use super::super::state::columns::ColumnMap;
 use super::super::state::joints::{JointMap, JointMapError};
 use super::super::state::pose::PoseLayout;
 use super::unusable;
-use crate::contract::{Embodiment, StateGroupSpec};
+use crate::contract::{Embodiment, RotationFormat, StateEncoding, StateGroupSpec};
 
 /// How one topic of states is read.
 #[derive(Clone, Debug)]
@@ -237,6 +237,19 @@ impl<'a> Group<'a> {
 
     /// How the group writes a pose: what the checkpoint says, or else the parameter.
     fn layout(&mut self) -> Option<PoseLayout> {
+        if let StateEncoding::Double { rotation: Some(RotationFormat::Euler(_)), .. } =
+            self.spec.encoding
+        {
+            let reason = format!(
+                "is {}, but group '{}' of '{}' is Euler angles, and nothing says whether those of the data set turn about \
+                 fixed or about turning axes; publish them as in the data set, with source columns",
+                self.text("source"),
+                self.spec.name,
+                self.embodiment.tag
+            );
+            self.refuse("source", reason);
+            return None;
+        }
         let declared = PoseLayout::declared(self.embodiment, &self.spec.name);
         let given: Option<PoseLayout> = self.text("format").parse().ok();
         let layout = match (declared, given) {

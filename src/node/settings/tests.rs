@@ -3,9 +3,10 @@ use super::super::params::Value;
 use super::super::state::pose::PoseLayout;
 use super::*;
 use crate::contract::{
-    ActionGroupSpec, ActionNormalization, ActionReference, PoseFormat, StateEncoding,
-    StateGroupSpec,
+    ActionGroupSpec, ActionNormalization, ActionReference, EulerOrder, PoseFormat, RotationFormat,
+    StateEncoding, StateGroupSpec, StateScaling,
 };
+use crate::node::state::StateReader;
 
 fn action(
     name: &str,
@@ -306,6 +307,52 @@ fn sources_that_do_not_fit_are_named() {
     assert!(error.contains("does not say how group 'base' writes a pose"), "{error}");
     let error = base_as_pose("xyz").expect_err("too wide").to_string();
     assert!(error.contains("is xyz, 3 values; group 'base' of 'robot' has 2"), "{error}");
+}
+
+/// A group that N1.5 takes for a rotation, from a pose.
+fn rotation_settings(rotation: RotationFormat, format: &str) -> Result<Settings, ParamErrors> {
+    let encoding = StateEncoding::Double { rotation: Some(rotation), scaling: StateScaling::None };
+    let turn = StateGroupSpec { name: "turn".to_owned(), dim: rotation.dim(), encoding };
+    let robot = Embodiment { state: vec![turn], action: vec![], ..embodiment() };
+    let overrides =
+        [("state.turn.source", "pose"), ("state.turn.topic", "eef"), ("state.turn.format", format)];
+    let named = |(name, value): (&str, &str)| (name.to_owned(), text(value));
+    let mut params = Params::new(overrides.into_iter().map(named).collect())?;
+    params.declare_robot(&names(&robot))?;
+    Settings::new(&params, &robot)
+}
+
+#[test]
+fn case_14_rotations_come_from_poses_and_euler_angles_do_not() {
+    let settings = rotation_settings(RotationFormat::Quaternion, "auto").expect("declared");
+    let StateReader::Pose { layout, .. } = settings.states[0].reader else { panic!("a pose") };
+    assert_eq!(layout, PoseLayout::QuaternionWxyz);
+    let error =
+        rotation_settings(RotationFormat::Quaternion, "quaternion_xyzw").expect_err("order");
+    assert!(error.to_string().contains("but the checkpoint says quaternion_wxyz"), "{error}");
+    let rpy = RotationFormat::Euler(EulerOrder::from_letters("rpy").expect("an order"));
+    for format in ["auto", "rotvec"] {
+        let error = rotation_settings(rpy, format).expect_err("Euler angles").to_string();
+        assert!(error.contains("'state.turn.source' is pose, but group 'turn'"), "{error}");
+        assert!(error.contains("Euler angles") && error.contains("columns"), "{error}");
+    }
+}
+
+#[test]
+fn letterbox_is_what_was_written() {
+    let given =
+        |value| letterbox(&Params::new(vec![("letterbox".to_owned(), value)]).expect("a choice"));
+    assert_eq!(letterbox(&Params::new(vec![]).expect("defaults")), Letterbox::Auto);
+    assert_eq!(given(text("off")), Letterbox::Off);
+    // As YAML reads them where they have no quotes.
+    assert_eq!(
+        (given(Value::Bool(true)), given(Value::Bool(false))),
+        (Letterbox::On, Letterbox::Off)
+    );
+    let choices = Letterbox::ALL.map(|choice| given(text(choice.name())));
+    assert_eq!(choices, Letterbox::ALL);
+    let version = Params::new(vec![("version".to_owned(), Value::Bool(true))]);
+    assert!(version.is_err(), "on is no version");
 }
 
 #[test]

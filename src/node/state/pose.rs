@@ -76,7 +76,8 @@ impl PoseLayout {
         })
     }
 
-    /// The layout of a group that N1.5 takes for a rotation; none for Euler angles, which no pose is turned into.
+    /// The layout of a group that N1.5 takes for a rotation; none for Euler angles, whose convention in the data set
+    /// nothing says: the model reads them as turns about turning axes, whatever they were.
     fn of_rotation(format: RotationFormat) -> Option<Self> {
         match format {
             RotationFormat::Quaternion => Some(PoseLayout::QuaternionWxyz),
@@ -132,6 +133,8 @@ mod tests {
 
     use super::super::super::rigid::rigid;
     use super::*;
+    use crate::contract::EulerOrder;
+    use crate::rotation::to_matrix;
 
     /// Rotations about x, y and z, applied in this order to the axes that turn along.
     fn intrinsic_xyz([a, b, c]: [f64; 3]) -> nalgebra::UnitQuaternion<f64> {
@@ -206,6 +209,30 @@ mod tests {
         }
         let matrix = PoseLayout::Pose(PoseFormat::Matrix).values(&pose);
         assert_eq!((matrix[3], matrix[7], matrix[11], matrix[15]), (1.0, 2.0, 3.0, 1.0));
+    }
+
+    #[test]
+    fn rotations_of_n15_come_back_from_every_format() {
+        let formats = [
+            (RotationFormat::Quaternion, PoseLayout::QuaternionWxyz),
+            (RotationFormat::AxisAngle, PoseLayout::Rotvec),
+            (RotationFormat::Rotation6d, PoseLayout::Rot6d),
+        ];
+        let turns = [[0.0; 3], [2.9, 0.3, -0.7], [-1.2, 1.5, 0.4], [3.1, -0.1, 3.0]];
+        for (format, layout) in formats {
+            assert_eq!(PoseLayout::of_rotation(format), Some(layout));
+            assert_eq!(layout.dim(), format.dim());
+            for turn in turns {
+                let turn = intrinsic_xyz(turn);
+                let values = layout.values(&Isometry3::from_parts(Default::default(), turn));
+                // What the encoder makes of the values.
+                let matrix = to_matrix(format, &values).expect("a rotation");
+                let expected = turn.to_rotation_matrix().into_inner();
+                assert!((matrix - expected).amax() < 1e-12, "{layout}: {values:?}");
+            }
+        }
+        let rpy = EulerOrder::from_letters("rpy").expect("an order");
+        assert_eq!(PoseLayout::of_rotation(RotationFormat::Euler(rpy)), None);
     }
 
     #[test]
