@@ -9,6 +9,7 @@ pub mod n16;
 pub mod n17;
 pub mod noise;
 pub mod prompt;
+mod request;
 pub mod state;
 pub mod tokenizer;
 

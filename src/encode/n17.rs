@@ -5,9 +5,8 @@ use std::sync::Arc;
 use super::cameras::Cameras;
 use super::frames::{CameraFrame, time_major};
 use super::image::n17::{FrameChainParams, MERGE, PatchWriter};
-use super::noise::initial_noise;
 use super::prompt::n17::{IMAGE_TOKEN_ID, PromptEncoder};
-use super::state::encode_state;
+use super::request::Request;
 use super::tokenizer::Tokenizer;
 use super::{Encode, EncodeError, FrameIntake, ModelInput};
 use crate::checkpoint::Processor;
@@ -16,22 +15,10 @@ use crate::contract::{Embodiment, Letterbox, Noise, Observation};
 
 /// Encodes observations of one embodiment for one N1.7 checkpoint.
 pub struct Encoder {
-    embodiment: Embodiment,
     prompt: PromptEncoder,
     cameras: Arc<Cameras>,
     patches: PatchWriter,
-    state_width: usize,
-    noise_shape: [usize; 2],
-    /// What the token ids in `input` were made of.
-    encoded_prompt: Option<PromptKey>,
-    input: ModelInput,
-}
-
-#[derive(PartialEq)]
-struct PromptKey {
-    instruction: String,
-    images: usize,
-    grid: [usize; 2],
+    request: Request,
 }
 
 impl Encoder {
@@ -54,17 +41,8 @@ impl Encoder {
         let letterbox =
             letterbox.applies(processor.image.letterbox).ok_or(EncodeError::LetterboxOpen)?;
         let cameras = Arc::new(Cameras::new(&embodiment, params, letterbox)?);
-        let input = ModelInput { image_token: IMAGE_TOKEN_ID, ..ModelInput::default() };
-        Ok(Self {
-            embodiment,
-            prompt,
-            cameras,
-            patches: PatchWriter::default(),
-            state_width: config.head.state_width,
-            noise_shape: [config.head.action_rows, config.head.action_width],
-            encoded_prompt: None,
-            input,
-        })
+        let request = Request::new(embodiment, &config.head, IMAGE_TOKEN_ID);
+        Ok(Self { prompt, cameras, patches: PatchWriter::default(), request })
     }
 
     /// Tokens before the first picture.
@@ -73,8 +51,8 @@ impl Encoder {
     }
 
     fn encode_frames(&mut self, observation: &Observation) -> Result<(), EncodeError> {
-        let frames = time_major(&self.embodiment, observation)?;
-        self.input.images = frames.len();
+        let frames = time_major(&self.request.embodiment, observation)?;
+        self.request.input.images = frames.len();
         let mut stacked = None;
         for (number, frame) in frames.iter().enumerate() {
             let mut camera = self.cameras.camera(frame.camera);
@@ -85,10 +63,10 @@ impl Encoder {
             }
             let values = PatchWriter::output_len(picture.grid());
             if number == 0 {
-                self.input.grid = picture.grid();
-                self.input.pixels.resize(frames.len() * values, 0.0);
+                self.request.input.grid = picture.grid();
+                self.request.input.pixels.resize(frames.len() * values, 0.0);
             }
-            let out = &mut self.input.pixels[number * values..][..values];
+            let out = &mut self.request.input.pixels[number * values..][..values];
             self.patches.write(picture, out);
         }
         Ok(())
@@ -100,26 +78,11 @@ impl Encoder {
         other: (CameraFrame<'_>, [usize; 2]),
     ) -> EncodeError {
         let describe = |(frame, stacked): (CameraFrame<'_>, [usize; 2])| {
-            let name = &self.embodiment.cameras[frame.camera];
+            let name = &self.request.embodiment.cameras[frame.camera];
             let (width, height) = (frame.frame.width(), frame.frame.height());
             format!("'{name}' ({width}x{height} becomes {}x{})", stacked[0], stacked[1])
         };
         EncodeError::UnequalPictures { first: describe(first), other: describe(other) }
-    }
-
-    /// Token ids change only with the instruction and with the number and the shape of the pictures.
-    fn encode_instruction(&mut self, observation: &Observation) -> Result<(), EncodeError> {
-        let ModelInput { images, grid, .. } = self.input;
-        let key = PromptKey { instruction: observation.instruction.clone(), images, grid };
-        if self.encoded_prompt.as_ref() == Some(&key) {
-            return Ok(());
-        }
-        self.encoded_prompt = None;
-        let tokens_per_image = grid[0] * grid[1] / (MERGE * MERGE);
-        let prompt = self.prompt.encode(&key.instruction, images, tokens_per_image)?;
-        self.input.token_ids = prompt.token_ids;
-        self.encoded_prompt = Some(key);
-        Ok(())
     }
 }
 
@@ -130,11 +93,10 @@ impl Encode for Encoder {
         noise: &Noise,
     ) -> Result<&ModelInput, EncodeError> {
         self.encode_frames(observation)?;
-        self.encode_instruction(observation)?;
-        self.input.state = encode_state(&self.embodiment, &observation.state, self.state_width)?;
-        let [rows, cols] = self.noise_shape;
-        self.input.noise = initial_noise(noise, rows, cols)?;
-        Ok(&self.input)
+        self.request.finish(observation, noise, |instruction, input| {
+            let tokens_per_image = input.grid[0] * input.grid[1] / (MERGE * MERGE);
+            Ok(self.prompt.encode(instruction, input.images, tokens_per_image)?.token_ids)
+        })
     }
 
     fn intake(&self) -> Option<Arc<dyn FrameIntake>> {

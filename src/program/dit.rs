@@ -1,8 +1,8 @@
 //! The flow-matching action head: encoders per embodiment slot, AdaLN DiT, Euler steps.
 
 use super::{
-    Activation, AttentionShape, IndexId, IndexInput, Input, Modulation, Orientation,
-    ProgramBuilder, View, WeightId, sinusoid,
+    Activation, AttentionShape, IndexId, IndexInput, Input, Modulation, Orientation, Program,
+    ProgramBuilder, StageKind, View, WeightId, sinusoid,
 };
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::network::{CrossAttention, HeadConfig};
@@ -24,8 +24,21 @@ fn timestep(config: &HeadConfig, step: usize) -> f32 {
     (step as f64 / config.steps as f64 * config.timestep_buckets as f64).floor() as f32
 }
 
+/// The prepare program of a version: what of the head no input changes.
+pub fn prepare(
+    mut b: ProgramBuilder<'_>,
+    prefix: &str,
+    config: &HeadConfig,
+    slot: usize,
+) -> Result<Program, CheckpointError> {
+    b.stage(StageKind::Denoise);
+    prepare_modulations(&mut b, prefix, config)?;
+    prepare_action_timesteps(&mut b, prefix, config, slot)?;
+    Ok(b.finish())
+}
+
 /// Every AdaLN scale and shift of every step: they depend on nothing but the weights.
-pub fn prepare_modulations(
+fn prepare_modulations(
     b: &mut ProgramBuilder<'_>,
     prefix: &str,
     config: &HeadConfig,
@@ -62,7 +75,7 @@ pub fn prepare_modulations(
 }
 
 /// The timestep half of the action encoder's second layer, bias included: one row per step.
-pub fn prepare_action_timesteps(
+fn prepare_action_timesteps(
     b: &mut ProgramBuilder<'_>,
     prefix: &str,
     config: &HeadConfig,

@@ -27,11 +27,8 @@ pub struct Model {
 
 impl ModelPrograms for Model {
     fn prepare(&self, checkpoint: &Checkpoint) -> Result<Program, CheckpointError> {
-        let mut b = ProgramBuilder::new(Version::N15, checkpoint);
-        b.stage(StageKind::Denoise);
-        dit::prepare_modulations(&mut b, HEAD, &self.config.head)?;
-        dit::prepare_action_timesteps(&mut b, HEAD, &self.config.head, self.slot)?;
-        Ok(b.finish())
+        let b = ProgramBuilder::new(Version::N15, checkpoint);
+        dit::prepare(b, HEAD, &self.config.head, self.slot)
     }
 
     fn request(&self, checkpoint: &Checkpoint, layout: Layout) -> Result<Program, CheckpointError> {

@@ -30,11 +30,8 @@ pub struct Model {
 
 impl ModelPrograms for Model {
     fn prepare(&self, checkpoint: &Checkpoint) -> Result<Program, CheckpointError> {
-        let mut b = ProgramBuilder::new(Version::N16, checkpoint);
-        b.stage(StageKind::Denoise);
-        dit::prepare_modulations(&mut b, HEAD, &self.config.head)?;
-        dit::prepare_action_timesteps(&mut b, HEAD, &self.config.head, self.slot)?;
-        Ok(b.finish())
+        let b = ProgramBuilder::new(Version::N16, checkpoint);
+        dit::prepare(b, HEAD, &self.config.head, self.slot)
     }
 
     fn request(&self, checkpoint: &Checkpoint, layout: Layout) -> Result<Program, CheckpointError> {

@@ -188,14 +188,13 @@ impl<'a> ColumnTile<'a> {
         for (i, sums) in sums.iter_mut().enumerate() {
             let out = self.out.row_mut(row + i);
             if !is_first {
-                let before = load::<S>(simd, out);
-                for vector in 0..TILE_VECTORS {
-                    sums[vector] = simd.add_f32s(before[vector], sums[vector]);
+                for (sum, before) in sums.iter_mut().zip(&load::<S>(simd, out)) {
+                    *sum = simd.add_f32s(*before, *sum);
                 }
             }
             if is_last {
-                for vector in 0..TILE_VECTORS {
-                    sums[vector] = simd.add_f32s(sums[vector], chunk.bias[vector]);
+                for (sum, bias) in sums.iter_mut().zip(&chunk.bias) {
+                    *sum = simd.add_f32s(*sum, *bias);
                 }
             }
             store::<S>(out, sums);
