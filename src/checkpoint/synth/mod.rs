@@ -118,7 +118,7 @@ pub fn write(
     fs::rename(&partial, out).map_err(|error| io_error(out, error))
 }
 
-/// Bytes of weights that [`write`] writes.
+/// Bytes of weights that [`write()`] writes.
 pub fn weight_bytes(version: Version, size: Size) -> u64 {
     shards::total(&recipe(version, size).tensors)
 }
