@@ -13,7 +13,7 @@ use crate::contract::{
 };
 use crate::decode::{self, DecodeError};
 use crate::encode::tokenizer::{Tokenizer, TokenizerError};
-use crate::encode::{self, Encode, EncodeError, FrameIntake};
+use crate::encode::{self, Encode, EncodeError, FrameIntake, InstructionCheck};
 use crate::program::{self, ModelPrograms, StageKind};
 
 /// Folder of a snapshot where tokenizer files are looked for first.
@@ -148,6 +148,11 @@ impl Policy {
     /// Where frames may be handed in as they arrive, so that a prediction pays only for what is new.
     pub fn intake(&self) -> Option<Arc<dyn FrameIntake>> {
         self.encoder.intake()
+    }
+
+    /// Tells whether an instruction would be accepted, from any thread.
+    pub fn instruction_check(&self) -> InstructionCheck {
+        self.encoder.instruction_check()
     }
 
     /// Rows and columns of the initial noise.

@@ -24,6 +24,11 @@ pub struct Embodiment {
 }
 
 impl Embodiment {
+    /// Pictures of one observation.
+    pub fn pictures(&self) -> usize {
+        self.cameras.len() * self.frame_deltas.len()
+    }
+
     /// Columns of a decoded chunk, all groups together.
     pub fn action_dim(&self) -> usize {
         self.action.iter().map(|group| group.dim).sum()

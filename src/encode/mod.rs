@@ -27,12 +27,18 @@ pub trait Encode: Send {
         noise: &Noise,
     ) -> Result<&ModelInput, EncodeError>;
 
+    /// Tells whether an instruction can be encoded, ahead of the request and from any thread.
+    fn instruction_check(&self) -> InstructionCheck;
+
     /// Where frames may be handed in as they arrive, so that a request pays only for what is new; `None` if this encoder
     /// has no use for them.
     fn intake(&self) -> Option<Arc<dyn FrameIntake>> {
         None
     }
 }
+
+/// See [`Encode::instruction_check`].
+pub type InstructionCheck = Arc<dyn Fn(&str) -> Result<(), prompt::PromptError> + Send + Sync>;
 
 /// Takes frames ahead of the request that needs them, from any thread.
 pub trait FrameIntake: Send + Sync {

@@ -1,17 +1,19 @@
 //! The encoder of N1.5 (spec n15 sections 4 to 6).
 
+use std::sync::Arc;
+
 use super::frames::time_major;
 use super::image::n15::{FrameChain, OUTPUT_LEN};
 use super::prompt::n15::{IMAGE_TOKEN_ID, PromptEncoder};
 use super::request::Request;
 use super::tokenizer::Tokenizer;
-use super::{Encode, EncodeError, ModelInput};
+use super::{Encode, EncodeError, InstructionCheck, ModelInput};
 use crate::checkpoint::n15::Config;
 use crate::contract::{Embodiment, Noise, Observation};
 
 /// Encodes the observations of one embodiment.
 pub struct Encoder {
-    prompt: PromptEncoder,
+    prompt: Arc<PromptEncoder>,
     /// One per camera, since a chain keeps tables for one frame size.
     chains: Vec<FrameChain>,
     request: Request,
@@ -30,7 +32,7 @@ impl Encoder {
         let chains = embodiment.cameras.iter().map(|_| FrameChain::new()).collect();
         let mut request = Request::new(embodiment, &config.head, IMAGE_TOKEN_ID);
         request.input.grid = [grid; 2];
-        Ok(Self { prompt, chains, request })
+        Ok(Self { prompt: Arc::new(prompt), chains, request })
     }
 
     fn encode_frames(&mut self, observation: &Observation) -> Result<(), EncodeError> {
@@ -56,5 +58,11 @@ impl Encode for Encoder {
         self.request.finish(observation, noise, |instruction, input| {
             Ok(self.prompt.encode(instruction, input.images)?.token_ids)
         })
+    }
+
+    fn instruction_check(&self) -> InstructionCheck {
+        let prompt = Arc::clone(&self.prompt);
+        let images = self.request.embodiment.pictures();
+        Arc::new(move |instruction| prompt.encode(instruction, images).map(drop))
     }
 }

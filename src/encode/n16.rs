@@ -1,18 +1,20 @@
 //! Observations for N1.6: frame chain, prompt, state and noise put together.
 
+use std::sync::Arc;
+
 use super::frames::time_major;
 use super::image::n16::{FrameChain, FrameChainParams};
 use super::prompt::n16::{IMAGE_TOKEN_ID, PromptEncoder};
 use super::request::Request;
 use super::tokenizer::Tokenizer;
-use super::{Encode, EncodeError, ModelInput};
+use super::{Encode, EncodeError, InstructionCheck, ModelInput};
 use crate::checkpoint::Processor;
 use crate::checkpoint::n16::{Config, PATCHES_PER_TOKEN_SIDE};
 use crate::contract::{Embodiment, Noise, Observation};
 
 /// Encodes observations of one embodiment for one N1.6 checkpoint.
 pub struct Encoder {
-    prompt: PromptEncoder,
+    prompt: Arc<PromptEncoder>,
     /// One per camera, since a chain keeps the tables of the frame size that it saw last.
     chains: Vec<FrameChain>,
     request: Request,
@@ -43,7 +45,7 @@ impl Encoder {
             embodiment.cameras.iter().map(|_| FrameChain::new(params)).collect();
         let mut request = Request::new(embodiment, &config.head, IMAGE_TOKEN_ID);
         request.input.grid = [vision.grid(); 2];
-        Ok(Self { prompt, chains: chains?, request })
+        Ok(Self { prompt: Arc::new(prompt), chains: chains?, request })
     }
 
     fn encode_frames(&mut self, observation: &Observation) -> Result<(), EncodeError> {
@@ -69,5 +71,11 @@ impl Encode for Encoder {
         self.request.finish(observation, noise, |instruction, input| {
             Ok(self.prompt.encode(instruction, input.images)?.token_ids)
         })
+    }
+
+    fn instruction_check(&self) -> InstructionCheck {
+        let prompt = Arc::clone(&self.prompt);
+        let images = self.request.embodiment.pictures();
+        Arc::new(move |instruction| prompt.encode(instruction, images).map(drop))
     }
 }

@@ -8,14 +8,14 @@ use super::image::n17::{FrameChainParams, MERGE, PatchWriter};
 use super::prompt::n17::{IMAGE_TOKEN_ID, PromptEncoder};
 use super::request::Request;
 use super::tokenizer::Tokenizer;
-use super::{Encode, EncodeError, FrameIntake, ModelInput};
+use super::{Encode, EncodeError, FrameIntake, InstructionCheck, ModelInput};
 use crate::checkpoint::Processor;
 use crate::checkpoint::n17::Config;
 use crate::contract::{Embodiment, Letterbox, Noise, Observation};
 
 /// Encodes observations of one embodiment for one N1.7 checkpoint.
 pub struct Encoder {
-    prompt: PromptEncoder,
+    prompt: Arc<PromptEncoder>,
     cameras: Arc<Cameras>,
     patches: PatchWriter,
     request: Request,
@@ -42,7 +42,7 @@ impl Encoder {
             letterbox.applies(processor.image.letterbox).ok_or(EncodeError::LetterboxOpen)?;
         let cameras = Arc::new(Cameras::new(&embodiment, params, letterbox)?);
         let request = Request::new(embodiment, &config.head, IMAGE_TOKEN_ID);
-        Ok(Self { prompt, cameras, patches: PatchWriter::default(), request })
+        Ok(Self { prompt: Arc::new(prompt), cameras, patches: PatchWriter::default(), request })
     }
 
     /// Tokens before the first picture.
@@ -97,6 +97,13 @@ impl Encode for Encoder {
             let tokens_per_image = input.grid[0] * input.grid[1] / (MERGE * MERGE);
             Ok(self.prompt.encode(instruction, input.images, tokens_per_image)?.token_ids)
         })
+    }
+
+    fn instruction_check(&self) -> InstructionCheck {
+        let prompt = Arc::clone(&self.prompt);
+        let images = self.request.embodiment.pictures();
+        // The number of tokens of a picture is known when its frame is; one is the least.
+        Arc::new(move |instruction| prompt.encode(instruction, images, 1).map(drop))
     }
 
     fn intake(&self) -> Option<Arc<dyn FrameIntake>> {

@@ -2,6 +2,8 @@
 
 pub mod compressed;
 pub mod image;
+#[cfg(any(feature = "ros", test))]
+mod instruction;
 pub mod intake;
 pub mod messages;
 mod nearest;

@@ -17,6 +17,7 @@ use r2r::rcl_interfaces::srv::{
 use r2r::{Node, Publisher, QosProfile, ServiceRequest, WrappedServiceTypeSupport};
 use tracing::{info, warn};
 
+use super::instruction::{INSTRUCTION, check_given};
 use super::params::{Declared, Kind, ParamError, Params, Range, Value};
 use super::runtime::{Shared, locked, time_message};
 
@@ -138,11 +139,16 @@ impl ParamChanges {
     /// # Errors
     /// The first change that is not possible.
     pub fn set(&self, changes: Vec<(String, Value)>) -> Result<(), ParamError> {
+        for (name, value) in &changes {
+            if let (INSTRUCTION, Value::Text(instruction)) = (name.as_str(), value) {
+                check_given(&self.shared.instruction_check, instruction)?;
+            }
+        }
         let changed = {
             // Held throughout, so that nothing is predicted from the new instruction and the old goal's frames.
             let mut sensors = locked(&self.shared.sensors);
             let changed = locked(&self.shared.params).set(changes)?;
-            if changed.iter().any(|name| name == "instruction") {
+            if changed.iter().any(|name| name == INSTRUCTION) {
                 sensors.history.begin_goal(self.shared.clock.now());
             }
             changed

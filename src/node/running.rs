@@ -11,6 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tracing::{info, warn};
 
+use super::instruction::INSTRUCTION;
 use super::intake::Intake;
 use super::messages::{CompressedImage, Image, TfMessage};
 use super::param_services::{self, ParamChanges};
@@ -67,6 +68,7 @@ impl Running {
             served: policy.served().to_vec(),
             backend: policy.backend(),
             noise_shape: policy.noise_shape(),
+            instruction_check: policy.instruction_check(),
             sensors: Mutex::new(Sensors::new(&settings)),
             intake: start_intake(&policy, &settings)?,
             settings,
@@ -258,7 +260,7 @@ async fn predict_on_time(mut timer: Timer, shared: Arc<Shared>, worker: SharedWo
             }
             let params = locked(&shared.params);
             let freshness = settings::freshness(&params, shared.settings.timeline);
-            sensors.observation(now, params.text("instruction"), &freshness)
+            sensors.observation(now, params.text(INSTRUCTION), &freshness)
         };
         match seen {
             Ok(sighting) => {

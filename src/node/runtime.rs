@@ -10,6 +10,7 @@ use super::params::Params;
 use super::sensors::Sensors;
 use super::settings::Settings;
 use crate::contract::{Embodiment, Version};
+use crate::encode::InstructionCheck;
 use crate::history::Moment;
 
 /// Everything that the tasks share.
@@ -23,6 +24,8 @@ pub struct Shared {
     pub backend: String,
     /// Rows and columns of the initial noise.
     pub noise_shape: [usize; 2],
+    /// Whether the policy's prompt can hold an instruction.
+    pub instruction_check: InstructionCheck,
     pub settings: Settings,
     pub params: Mutex<Params>,
     /// Locked before `params` where both are needed.

@@ -5,6 +5,7 @@ use r2r::gr00t_blackhole::msg::{
 };
 use r2r::gr00t_blackhole::srv::{GetContract, SetInstruction};
 
+use super::instruction::INSTRUCTION;
 use super::param_services::ParamChanges;
 use super::params::Value;
 use super::publish::representation_number;
@@ -16,7 +17,6 @@ use super::state::StateReader;
 use super::state::pose::PoseLayout;
 use crate::contract::{ActionGroupSpec, ActionReference, FRAME_SIDE, PoseFormat, StateGroupSpec};
 use crate::decode;
-use crate::encode::prompt::check_instruction;
 
 const MS_PER_S: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
@@ -33,17 +33,17 @@ pub fn set_instruction(
     changes: &ParamChanges,
     request: &SetInstruction::Request,
 ) -> SetInstruction::Response {
-    let refused = match check_instruction(&request.instruction) {
+    let refused = match (shared.instruction_check)(&request.instruction) {
         Err(error) => Some(error.to_string()),
         Ok(()) => {
-            let change = ("instruction".to_owned(), Value::Text(request.instruction.clone()));
+            let change = (INSTRUCTION.to_owned(), Value::Text(request.instruction.clone()));
             changes.set(vec![change]).err().map(|error| error.to_string())
         }
     };
     SetInstruction::Response {
         success: refused.is_none(),
         message: refused.unwrap_or_default(),
-        instruction: locked(&shared.params).text("instruction").to_owned(),
+        instruction: locked(&shared.params).text(INSTRUCTION).to_owned(),
     }
 }
 
@@ -75,7 +75,7 @@ fn contract(shared: &Shared) -> Contract {
         slot: embodiment.slot as u32,
         embodiments: shared.served.clone(),
         language_key: embodiment.language_key.clone(),
-        instruction: params.text("instruction").to_owned(),
+        instruction: params.text(INSTRUCTION).to_owned(),
         seed: settings::seed(&params, shared.version),
         noise_rows,
         noise_columns,

@@ -8,6 +8,7 @@ use r2r::{Node, ParameterValue};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
+use super::instruction::{INSTRUCTION, check_given};
 use super::params::{self, Params, Value};
 use super::running::Running;
 use super::runtime::locked;
@@ -79,6 +80,7 @@ pub fn run(args: &NodeArgs) -> Result<()> {
         std::process::exit(0);
     };
     let policy = policy.context("loading the checkpoint panicked")??;
+    check_given(&policy.instruction_check(), params.text(INSTRUCTION)).map_err(usage)?;
     let (running, mut faults) = Running::start(&runtime, node, policy, params, settings)?;
     let fault = runtime.block_on(async {
         tokio::select! {
