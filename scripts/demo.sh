@@ -130,7 +130,7 @@ show() {
 source "$ROS_DIR/env.sh"
 export PATH=$PATH:$HOME/.cargo/bin
 cd "$ROOT"
-step "build of the node, cold about five minutes" cargo build --release --locked ||
+step "build of the node, cold five to fifteen minutes, the last crate the longest" cargo build --release --locked ||
   die "The node could not be built (see above)."
 mkdir -p "$OUT"
 

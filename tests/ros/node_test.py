@@ -555,6 +555,10 @@ class ParameterTest(NodeTest):
         refused = set_instruction('  ')
         self.assertEqual((refused.success, refused.instruction), (False, INSTRUCTION))
         self.assertTrue(refused.message)
+        # Nothing is left of it once it has been formalised.
+        refused = set_instruction('\U0001f350')
+        self.assertEqual((refused.success, refused.instruction), (False, INSTRUCTION))
+        self.assertIn('nothing is left', refused.message)
         accepted = set_instruction('wave')
         self.assertEqual((accepted.success, accepted.instruction), (True, 'wave'))
 
