@@ -1,8 +1,8 @@
 //! The transforms of `/tf` and `/tf_static`, and the pose of one frame in another at a moment.
 //!
 //! What a lookup answers depends on the set of transforms and on the moment alone, never on the order of their arrival;
-//! except that of edges which close a circle, or which contradict each other at the same stamp, the first counts, and that
-//! a full table forgets.
+//! except that of edges which close a circle, or contradict each other at the same stamp, the first is kept, and that a full
+//! table forgets.
 
 mod link;
 mod tree;
@@ -24,6 +24,9 @@ pub const MAX_FRAMES: usize = 1024;
 pub struct Transforms {
     /// By the name of the child, without a slash in front.
     links: BTreeMap<String, Link>,
+    /// Edges that would have closed a circle, parent and stamp by child; one of `/tf_static` has no stamp. Nobody knows which
+    /// edge of a circle is the wrong one, so that the kept ones are not to be trusted near that moment.
+    circles: BTreeMap<String, (String, Option<i64>)>,
     /// Stamp of the newest moving transform.
     newest_ns: Option<i64>,
     /// Frames whose chains are asked for.
@@ -77,7 +80,7 @@ impl Transforms {
         }
         // What was not renewed for so long is not to stand in the way.
         self.advance(newest_ns);
-        self.refuse_circle(parent, child, |link| link.parent(stamp_ns))?;
+        self.refuse_circle(parent, child, Some(stamp_ns))?;
         self.link(child)?.insert(stamp_ns, parent, child, pose, replace)
     }
 
@@ -94,7 +97,7 @@ impl Transforms {
     ) -> Result<(), TransformRefused> {
         let (parent, child) = named(parent, child)?;
         // Of fixed ones alone: this one may never be sent again, but moving ones that are wrong are forgotten.
-        self.refuse_circle(parent, child, Link::fixed_parent)?;
+        self.refuse_circle(parent, child, None)?;
         self.link(child)?.fix(stamp_ns, parent, pose);
         Ok(())
     }
@@ -102,6 +105,7 @@ impl Transforms {
     /// Forgets all that moves; what is fixed holds for any clock.
     pub fn clear_moving(&mut self) {
         self.newest_ns = None;
+        self.circles.retain(|_, (_, stamp_ns)| stamp_ns.is_none());
         self.links.values_mut().for_each(Link::clear_moving);
         self.links.retain(|_, link| !link.is_empty());
     }
@@ -115,26 +119,43 @@ impl Transforms {
         let horizon_ns = newest_ns.saturating_sub(KEEP_NS);
         self.links.values_mut().for_each(|link| link.forget_before(horizon_ns));
         self.links.retain(|_, link| !link.is_empty());
+        self.circles
+            .retain(|_, (_, stamp_ns)| stamp_ns.is_none_or(|stamp_ns| stamp_ns >= horizon_ns));
     }
 
-    /// Whether `parent` hangs on `child`, by the parents that `above` gives.
+    /// Refuses an edge whose parent hangs on its child at a moment, or for all time.
     fn refuse_circle(
-        &self,
+        &mut self,
         parent: &str,
         child: &str,
-        above: impl Fn(&Link) -> Option<&Arc<str>>,
+        stamp_ns: Option<i64>,
     ) -> Result<(), TransformRefused> {
-        let mut current = parent;
+        if !self.hangs_on(parent, child, stamp_ns) {
+            return Ok(());
+        }
+        let (parent, child) = (parent.to_owned(), child.to_owned());
+        if self.circles.len() < MAX_FRAMES || self.circles.contains_key(&child) {
+            self.circles.insert(child.clone(), (parent.clone(), stamp_ns));
+        }
+        Err(TransformRefused::Circle { parent, child })
+    }
+
+    fn hangs_on(&self, frame: &str, other: &str, stamp_ns: Option<i64>) -> bool {
+        let mut current = frame;
         // A circle that is there already would have no end.
         for _ in 0..=self.links.len() {
-            let Some(next) = self.links.get(current).and_then(&above) else { break };
-            if next.as_ref() == child {
-                let (parent, child) = (parent.to_owned(), child.to_owned());
-                return Err(TransformRefused::Circle { parent, child });
+            let Some(link) = self.links.get(current) else { return false };
+            let above = match stamp_ns {
+                Some(at_ns) => link.parent(at_ns),
+                None => link.fixed_parent(),
+            };
+            let Some(next) = above else { return false };
+            if next.as_ref() == other {
+                return true;
             }
             current = next;
         }
-        Ok(())
+        false
     }
 
     /// The link of a frame; a new one gets its place, if need be that of another.

@@ -104,7 +104,15 @@ fn circles_end() {
     let closing = transforms.insert(at(0), "d", "a", Isometry3::identity(), false);
     let text = closing.expect_err("a circle").to_string();
     assert!(text.starts_with("the edge 'd' -> 'a' closes a circle"), "{text}");
-    assert!(transforms.lookup(&query("a", "d", at(0))).is_ok(), "the chain goes on");
+    let error = transforms.lookup(&query("a", "d", at(0))).expect_err("a circle").to_string();
+    assert!(error.contains("which the edge 'd' -> 'a' closes"), "{error}");
+    for (parent, child) in [("a", "b"), ("b", "c"), ("c", "d")] {
+        transforms.insert(at(1_100), parent, child, Isometry3::identity(), false).expect("new");
+    }
+    let mut wide = query("a", "d", at(1_100));
+    assert!(transforms.lookup(&wide).is_ok(), "the chain goes on");
+    wide.max_gap_ns = 2_000 * MS;
+    assert!(transforms.lookup(&wide).is_err());
     // One that is fixed may never be sent again: it is kept, and the lookup names the circle.
     transforms.insert_static(0, "d", "a", Isometry3::identity()).expect("kept");
     let error = transforms.lookup(&query("a", "d", at(0))).expect_err("a circle");
@@ -186,7 +194,6 @@ fn a_full_table_has_room_for_the_chain() {
 #[test]
 fn a_frame_that_changes_its_parent_is_never_mixed() {
     let mut transforms = arm();
-    let held = |tick: i64| if tick < 5 { "base" } else { "hand" };
     let held = |tick: i64| if tick < 150 { "base" } else { "hand" };
     for tick in 0..=300 {
         let moved = pose(0.0, 0.0, 0.1, 0.0);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nalgebra::Isometry3;
 
 use super::super::nearest::nearest;
-use super::link::{Gap, Jump, Link};
+use super::link::{AGREE_NS, Gap, Jump, Link};
 use super::{Transforms, bare};
 
 /// What is looked for.
@@ -110,9 +110,28 @@ impl Transforms {
         let moving = from_base.iter().chain(from_tip).filter_map(|step| step.link.newest());
         let newest_ns = moving.min();
         let at_ns = newest_ns.map_or(query.at_ns, |newest_ns| newest_ns.min(query.at_ns));
+        self.trust(from_base.iter().chain(from_tip), at_ns, query.max_gap_ns)?;
         let base_in_top = pose_in_top(from_base, at_ns, query.max_gap_ns)?;
         let tip_in_top = pose_in_top(from_tip, at_ns, query.max_gap_ns)?;
         Ok(Found { pose: base_in_top.inv_mul(&tip_in_top), at_ns, newest_ns })
+    }
+
+    /// Refuses steps that touch an edge which would have closed a circle around a moment.
+    fn trust<'a>(
+        &self,
+        steps: impl Iterator<Item = &'a Step<'a>>,
+        at_ns: i64,
+        max_gap_ns: i64,
+    ) -> Result<(), LookupError> {
+        let reach_ns = max_gap_ns.max(AGREE_NS).unsigned_abs();
+        for child in steps.flat_map(|step| [step.frame, step.parent]) {
+            let Some((parent, stamp_ns)) = self.circles.get(child) else { continue };
+            if stamp_ns.is_none_or(|stamp_ns| stamp_ns.abs_diff(at_ns) <= reach_ns) {
+                let (parent, child) = (parent.clone(), child.to_owned());
+                return Err(LookupError::Loop { parent, child });
+            }
+        }
+        Ok(())
     }
 
     /// The root that a frame hangs on, and the frames on the way there, the frame itself first.
