@@ -8,7 +8,6 @@ mod link;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use nalgebra::Isometry3;
 

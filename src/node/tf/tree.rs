@@ -110,23 +110,24 @@ impl Transforms {
         let moving = from_base.iter().chain(from_tip).filter_map(|step| step.link.newest());
         let newest_ns = moving.min();
         let at_ns = newest_ns.map_or(query.at_ns, |newest_ns| newest_ns.min(query.at_ns));
-        self.trust(from_base.iter().chain(from_tip), at_ns, query.max_gap_ns)?;
+        self.trust(from_base.iter().chain(from_tip), at_ns, query)?;
         let base_in_top = pose_in_top(from_base, at_ns, query.max_gap_ns)?;
         let tip_in_top = pose_in_top(from_tip, at_ns, query.max_gap_ns)?;
         Ok(Found { pose: base_in_top.inv_mul(&tip_in_top), at_ns, newest_ns })
     }
 
-    /// Refuses steps that touch an edge which would have closed a circle around a moment.
+    /// Refuses steps that touch an edge which would have closed a circle from the moment that counts to the one asked for.
     fn trust<'a>(
         &self,
         steps: impl Iterator<Item = &'a Step<'a>>,
         at_ns: i64,
-        max_gap_ns: i64,
+        query: &Query<'_>,
     ) -> Result<(), LookupError> {
-        let reach_ns = max_gap_ns.max(AGREE_NS).unsigned_abs();
+        let reach_ns = query.max_gap_ns.max(AGREE_NS);
+        let near = at_ns.saturating_sub(reach_ns)..=query.at_ns.saturating_add(reach_ns);
         for child in steps.flat_map(|step| [step.frame, step.parent]) {
             let Some((parent, stamp_ns)) = self.circles.get(child) else { continue };
-            if stamp_ns.is_none_or(|stamp_ns| stamp_ns.abs_diff(at_ns) <= reach_ns) {
+            if stamp_ns.is_none_or(|stamp_ns| near.contains(&stamp_ns)) {
                 let (parent, child) = (parent.clone(), child.to_owned());
                 return Err(LookupError::Loop { parent, child });
             }
