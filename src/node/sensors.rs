@@ -28,9 +28,10 @@ pub fn transform_name(wanted: &TransformSettings) -> String {
 
 impl Sensors {
     pub fn new(settings: &Settings) -> Self {
+        let ends = settings.transforms.iter().flat_map(|t| [t.base_frame.as_str(), &t.tip_frame]);
         Self {
             history: History::new(settings.inputs()),
-            transforms: Transforms::default(),
+            transforms: Transforms::new(ends),
             wanted: settings.transforms.clone(),
             received_steady_ns: None,
             refusal: None,

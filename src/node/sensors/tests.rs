@@ -66,11 +66,11 @@ fn the_pose_is_that_of_the_observation() {
     let mut sensors = sensors();
     sensors.show(95);
     for tick in 0..=11 {
-        sensors.hear(vec![transform(10 * tick, "base", "tip", tick as f64)], 10 * tick);
+        sensors.hear(vec![transform(10 * tick, "base", "tip", 0.01 * tick as f64)], 10 * tick);
     }
     let seen = sensors.observation(at(120), "wave", &FRESHNESS).expect("complete");
     let x = seen.observation.state["eef"][0];
-    assert!((x - 9.5).abs() < 1e-12, "{x}");
+    assert!((x - 0.095).abs() < 1e-12, "{x}");
     assert_eq!(seen.observation.stamp_ns, START + 95 * MS);
     let reading = seen.readings.last().expect("the pose");
     assert_eq!((reading.input.as_str(), reading.topic.as_str()), ("eef", "tf base tip"));
@@ -78,7 +78,7 @@ fn the_pose_is_that_of_the_observation() {
     // Transforms that are late give the newest pose there is.
     sensors.show(150);
     let seen = sensors.observation(at(160), "wave", &FRESHNESS).expect("complete");
-    assert_eq!(seen.observation.state["eef"][0], 11.0);
+    assert_eq!(seen.observation.state["eef"][0], 0.11);
     assert_eq!(seen.readings.last().map(|r| r.stamp_ns), Some(START + 110 * MS));
 }
 
@@ -164,7 +164,7 @@ proptest! {
                         let frame = Arc::new(Frame::new(64, 64, rgb).expect("valid"));
                         let _ = sensors.history.insert_frame(0, START + ms * MS, frame, at(300), STAMP);
                     }
-                    1 => drop(sensors.hear(vec![transform(ms, "base", "arm", number as f64)], 300)),
+                    1 => drop(sensors.hear(vec![transform(ms, "base", "arm", 0.01 * number as f64)], 300)),
                     _ => drop(sensors.hear(vec![transform(ms, "arm", "tip", 0.1)], 300)),
                 }
             }

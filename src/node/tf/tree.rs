@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nalgebra::Isometry3;
 
 use super::super::nearest::nearest;
-use super::link::{Gap, Link};
+use super::link::{AGREE_NS, Gap, Jump, Link};
 use super::{Transforms, bare};
 
 /// What is looked for.
@@ -42,8 +42,10 @@ pub enum LookupError {
         "frames '{base}' and '{tip}' are not connected: the first hangs on '{base_root}', the second on '{tip_root}'"
     )]
     NotConnected { base: String, tip: String, base_root: String, tip_root: String },
-    #[error("the transforms run in a circle through frame '{frame}'")]
-    Loop { frame: String },
+    #[error(
+        "the transforms run in a circle, which the edge '{parent}' -> '{child}' closes; stop the publisher of the wrong edge: 'ros2 topic info -v /tf' (and /tf_static) names them"
+    )]
+    Loop { parent: String, child: String },
     #[error("frame '{frame}' is on /tf and on /tf_static; it is one or the other")]
     Contested { frame: String },
     #[error("frame '{frame}' is known only from {:.3} s after the moment that is asked for", seconds(*by_ns))]
@@ -53,9 +55,14 @@ pub enum LookupError {
     #[error("frame '{frame}' has no pose for {:.3} s around the moment that is asked for (limit {:.3} s)", seconds(*of_ns), seconds(*max_ns))]
     Hole { frame: String, of_ns: i64, max_ns: i64 },
     #[error(
-        "frame '{frame}' has two parents, '{first}' and '{second}', around the moment that is asked for"
+        "frame '{frame}' has two parents, '{first}' and '{second}', around the moment that is asked for; if it did not just change hands, two publishers disagree: 'ros2 topic info -v /tf' names them"
     )]
     TwoParents { frame: String, first: String, second: String },
+    #[error(
+        "the edge '{parent}' -> '{child}' jumps by {:.3} m and {:.3} rad within {:.3} s: probably two publishers contradict each other; 'ros2 topic info -v /tf' names them",
+        .jump.metres, .jump.radians, seconds(.jump.within_ns)
+    )]
+    Jump { parent: String, child: String, jump: Jump },
 }
 
 fn hint(nearest: &Option<String>) -> String {
@@ -83,6 +90,13 @@ impl Transforms {
         let (base_root, from_base) = self.up(base, query.at_ns)?;
         let (tip_root, from_tip) = self.up(tip, query.at_ns)?;
         if base_root != tip_root {
+            // A frame on the wrong branch is the reason then.
+            for step in from_base.iter().chain(&from_tip) {
+                let Step { frame, link, parent } = step;
+                if let Some(other) = link.other_parent(query.at_ns, parent, query.max_gap_ns) {
+                    return Err(two_parents(frame, parent, other));
+                }
+            }
             return Err(LookupError::NotConnected {
                 base: base.to_owned(),
                 tip: tip.to_owned(),
@@ -96,9 +110,29 @@ impl Transforms {
         let moving = from_base.iter().chain(from_tip).filter_map(|step| step.link.newest());
         let newest_ns = moving.min();
         let at_ns = newest_ns.map_or(query.at_ns, |newest_ns| newest_ns.min(query.at_ns));
+        self.trust(from_base.iter().chain(from_tip), at_ns, query)?;
         let base_in_top = pose_in_top(from_base, at_ns, query.max_gap_ns)?;
         let tip_in_top = pose_in_top(from_tip, at_ns, query.max_gap_ns)?;
         Ok(Found { pose: base_in_top.inv_mul(&tip_in_top), at_ns, newest_ns })
+    }
+
+    /// Refuses steps that touch an edge which would have closed a circle from the moment that counts to the one asked for.
+    fn trust<'a>(
+        &self,
+        steps: impl Iterator<Item = &'a Step<'a>>,
+        at_ns: i64,
+        query: &Query<'_>,
+    ) -> Result<(), LookupError> {
+        let reach_ns = query.max_gap_ns.max(AGREE_NS);
+        let near = at_ns.saturating_sub(reach_ns)..=query.at_ns.saturating_add(reach_ns);
+        for child in steps.flat_map(|step| [step.frame, step.parent]) {
+            let Some((parent, stamp_ns)) = self.circles.get(child) else { continue };
+            if stamp_ns.is_none_or(|stamp_ns| near.contains(&stamp_ns)) {
+                let (parent, child) = (parent.clone(), child.to_owned());
+                return Err(LookupError::Loop { parent, child });
+            }
+        }
+        Ok(())
     }
 
     /// The root that a frame hangs on, and the frames on the way there, the frame itself first.
@@ -111,7 +145,8 @@ impl Transforms {
         let mut current = frame;
         while let Some((name, link)) = self.links.get_key_value(current) {
             if steps.iter().any(|step| step.frame == name.as_str()) {
-                return Err(LookupError::Loop { frame: name.clone() });
+                let child = steps.last().map_or(name.as_str(), |step| step.frame).to_owned();
+                return Err(LookupError::Loop { parent: name.clone(), child });
             }
             if link.is_contested() {
                 return Err(LookupError::Contested { frame: name.clone() });
@@ -134,6 +169,11 @@ impl Transforms {
     }
 }
 
+fn two_parents(frame: &str, first: &str, second: &str) -> LookupError {
+    let [frame, first, second] = [frame, first, second].map(str::to_owned);
+    LookupError::TwoParents { frame, first, second }
+}
+
 /// How many steps at the end are the same.
 fn shared_top(a: &[Step<'_>], b: &[Step<'_>]) -> usize {
     a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a.frame == b.frame).count()
@@ -152,11 +192,10 @@ fn pose_in_top(
             Gap::Before { by_ns } => LookupError::TooOld { frame: frame(), by_ns },
             Gap::After { by_ns } => LookupError::TooNew { frame: frame(), by_ns },
             Gap::Hole { of_ns } => LookupError::Hole { frame: frame(), of_ns, max_ns: max_gap_ns },
-            Gap::OtherParent(other) => LookupError::TwoParents {
-                frame: frame(),
-                first: step.parent.to_owned(),
-                second: other.as_ref().to_owned(),
-            },
+            Gap::OtherParent(other) => two_parents(step.frame, step.parent, &other),
+            Gap::Jump(jump) => {
+                LookupError::Jump { parent: step.parent.to_owned(), child: frame(), jump }
+            }
         })?;
         pose = in_parent * pose;
     }
