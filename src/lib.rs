@@ -13,6 +13,7 @@ pub mod encode;
 pub mod history;
 pub mod node;
 pub mod plot;
+pub mod picture;
 pub mod policy;
 pub mod program;
 pub mod recording;

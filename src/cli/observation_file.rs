@@ -1,16 +1,16 @@
 //! Observations as JSON files.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
-use image::ImageReader;
+use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
 
-use crate::contract::{FRAME_SIDE, Frame, Noise, Observation};
+use crate::contract::{Frame, Noise, Observation};
+use crate::picture;
 
 /// One observation, and optionally the noise to start from.
 ///
@@ -76,16 +76,10 @@ pub fn read(path: &Path) -> anyhow::Result<(Observation, Option<Noise>)> {
     Ok((observation, noise))
 }
 
-/// Decodes a PNG or JPEG file; its size is checked before anything of that size is allocated.
+/// Decodes a PNG or JPEG file.
 fn read_frame(path: &Path) -> anyhow::Result<Frame> {
     let name = || path.display().to_string();
-    let mut reader =
-        ImageReader::open(path).with_context(name)?.with_guessed_format().with_context(name)?;
-    let mut limits = image::Limits::default();
-    limits.max_image_width = Some(*FRAME_SIDE.end());
-    limits.max_image_height = Some(*FRAME_SIDE.end());
-    reader.limits(limits);
-    let rgb = reader.decode().with_context(name)?.into_rgb8();
-    let (width, height) = rgb.dimensions();
-    Frame::new(width, height, rgb.into_raw()).with_context(name)
+    let data = fs::read(path).with_context(name)?;
+    let picture = picture::decode(&data).map_err(|error| anyhow!("{}: {error}", name()))?;
+    picture.into_frame().map_err(|error| anyhow!("{}: {error}", name()))
 }
