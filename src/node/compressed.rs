@@ -78,7 +78,9 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
-    use image::{DynamicImage, GrayImage, ImageFormat, ImageBuffer, Rgb, RgbImage, Rgba, RgbaImage};
+    use image::{
+        DynamicImage, GrayImage, ImageBuffer, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage,
+    };
     use proptest::prelude::*;
 
     fn red_card() -> RgbImage {
