@@ -159,6 +159,20 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
+fn a_bag_is_in_its_place_only_when_it_is_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("bag");
+    let mut writer = BagWriter::create(&directory).unwrap();
+    writer.add_topic::<JointState>("/states").unwrap();
+    assert!(!directory.exists());
+    // As a run that was killed leaves it.
+    std::mem::forget(writer);
+    write_bag(&directory, &[1]);
+    assert_eq!(Bag::read(&directory).unwrap().messages.len(), 1);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
 fn missing_and_damaged_bags_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let refusal = |path: &Path| Bag::read(path).unwrap_err().to_string();

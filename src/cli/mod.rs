@@ -8,8 +8,9 @@ mod predict;
 mod progress;
 mod synth;
 
-use std::io::{IsTerminal, Write as _};
+use std::io::{ErrorKind, IsTerminal, Write};
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
@@ -47,11 +48,14 @@ enum Command {
 }
 
 /// Prints a result. A reader that has seen enough, such as `head`, is no failure.
-fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    write_result(&mut std::io::stdout().lock(), text)
+}
+
+fn write_result(out: &mut impl Write, text: &str) -> anyhow::Result<()> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        written => Ok(written?),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("cannot write to standard output"),
     }
 }
 
@@ -83,5 +87,29 @@ pub fn run() -> anyhow::Result<()> {
         Command::Synth(args) => synth::run(&args),
         #[cfg(feature = "ros")]
         Command::Watch(args) => watch::run(&args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Broken(ErrorKind);
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Err(self.0.into())
+        }
+    }
+
+    #[test]
+    fn results_that_cannot_be_written_are_an_error() {
+        let error = write_result(&mut Broken(ErrorKind::StorageFull), "text").expect_err("full");
+        assert!(error.to_string().contains("standard output"), "{error}");
+        write_result(&mut Broken(ErrorKind::BrokenPipe), "text").expect("a reader that left");
     }
 }

@@ -1,16 +1,19 @@
 //! Observations as JSON files.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fmt;
+use std::fs::{self, File};
 use std::io::BufReader;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
-use image::ImageReader;
-use serde::Deserialize;
+use anyhow::{Context, anyhow, bail};
+use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
 
-use crate::contract::{FRAME_SIDE, Frame, Noise, Observation};
+use crate::contract::{Frame, Noise, Observation};
+use crate::picture;
 
 /// One observation, and optionally the noise to start from.
 ///
@@ -28,7 +31,9 @@ use crate::contract::{FRAME_SIDE, Frame, Noise, Observation};
 #[serde(deny_unknown_fields)]
 struct ObservationFile {
     instruction: String,
-    frames: BTreeMap<String, OneOrMore<PathBuf>>,
+    #[serde(deserialize_with = "unique")]
+    frames: BTreeMap<String, Pictures>,
+    #[serde(deserialize_with = "unique")]
     state: BTreeMap<String, Vec<f64>>,
     /// Nanoseconds since the epoch.
     #[serde(default)]
@@ -38,11 +43,73 @@ struct ObservationFile {
     noise: Option<Vec<f32>>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum OneOrMore<T> {
-    One(T),
-    More(Vec<T>),
+/// The picture files of one camera.
+#[derive(Debug)]
+struct Pictures(Vec<PathBuf>);
+
+impl<'de> Deserialize<'de> for Pictures {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PicturesVisitor)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct PicturesVisitor;
+
+impl<'de> Visitor<'de> for PicturesVisitor {
+    type Value = Pictures;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the path of a picture file, or a list of one or more, oldest first")
+    }
+
+    fn visit_str<E: Error>(self, path: &str) -> Result<Pictures, E> {
+        if path.is_empty() {
+            return Err(E::invalid_value(Unexpected::Str(path), &self));
+        }
+        Ok(Pictures(vec![path.into()]))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Pictures, A::Error> {
+        let mut paths = Vec::new();
+        while let Some(path) = items.next_element::<String>()? {
+            paths.extend(self.visit_str::<A::Error>(&path)?.0);
+        }
+        if paths.is_empty() {
+            return Err(A::Error::invalid_length(0, &self));
+        }
+        Ok(Pictures(paths))
+    }
+}
+
+/// A map whose keys may stand once only; serde would keep the last and say nothing.
+fn unique<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    deserializer.deserialize_map(UniqueKeys(PhantomData))
+}
+
+struct UniqueKeys<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for UniqueKeys<T> {
+    type Value = BTreeMap<String, T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut map = BTreeMap::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if map.contains_key(&key) {
+                return Err(A::Error::custom(format!("the key '{key}' stands twice")));
+            }
+            map.insert(key, entries.next_value()?);
+        }
+        Ok(map)
+    }
 }
 
 /// Reads an observation file and the pictures that it names.
@@ -58,11 +125,7 @@ pub fn read(path: &Path) -> anyhow::Result<(Observation, Option<Noise>)> {
     };
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut frames = BTreeMap::new();
-    for (camera, paths) in parsed.frames {
-        let paths = match paths {
-            OneOrMore::One(path) => vec![path],
-            OneOrMore::More(paths) => paths,
-        };
+    for (camera, Pictures(paths)) in parsed.frames {
         let loaded: anyhow::Result<Vec<Arc<Frame>>> =
             paths.iter().map(|path| read_frame(&folder.join(path)).map(Arc::new)).collect();
         frames.insert(camera, loaded?);
@@ -76,16 +139,46 @@ pub fn read(path: &Path) -> anyhow::Result<(Observation, Option<Noise>)> {
     Ok((observation, noise))
 }
 
-/// Decodes a PNG or JPEG file; its size is checked before anything of that size is allocated.
+/// Decodes a PNG or JPEG file.
 fn read_frame(path: &Path) -> anyhow::Result<Frame> {
     let name = || path.display().to_string();
-    let mut reader =
-        ImageReader::open(path).with_context(name)?.with_guessed_format().with_context(name)?;
-    let mut limits = image::Limits::default();
-    limits.max_image_width = Some(*FRAME_SIDE.end());
-    limits.max_image_height = Some(*FRAME_SIDE.end());
-    reader.limits(limits);
-    let rgb = reader.decode().with_context(name)?.into_rgb8();
-    let (width, height) = rgb.dimensions();
-    Frame::new(width, height, rgb.into_raw()).with_context(name)
+    let data = fs::read(path).with_context(name)?;
+    let picture = picture::decode(&data).map_err(|error| anyhow!("{}: {error}", name()))?;
+    picture.into_frame().map_err(|error| anyhow!("{}: {error}", name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(frames: &str, state: &str) -> String {
+        let text = format!(r#"{{"instruction": "x", "frames": {frames}, "state": {state}}}"#);
+        serde_json::from_str::<ObservationFile>(&text).expect_err(&text).to_string()
+    }
+
+    #[test]
+    fn keys_that_stand_twice_are_named() {
+        let text = refusal("{}", r#"{"arm": [1.0], "arm": [2.0]}"#);
+        assert!(text.contains("the key 'arm' stands twice"), "{text}");
+        let text = refusal(r#"{"cam": "a.png", "cam": "b.png"}"#, "{}");
+        assert!(text.contains("the key 'cam' stands twice"), "{text}");
+    }
+
+    #[test]
+    fn frames_that_are_no_paths_are_told_what_is_accepted() {
+        for frames in [r#"{"cam": 3}"#, r#"{"cam": []}"#, r#"{"cam": ""}"#, r#"{"cam": [""]}"#] {
+            let text = refusal(frames, "{}");
+            assert!(text.contains("the path of a picture file, or a list"), "{frames}: {text}");
+        }
+    }
+
+    #[test]
+    fn damaged_pictures_are_named_once_and_on_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cut.jpg");
+        fs::write(&path, b"\xFF\xD8\xFF\xE0").unwrap();
+        let text = format!("{:#}", read_frame(&path).expect_err("cut"));
+        assert_eq!(text.matches("cut.jpg").count(), 1, "{text}");
+        assert!(text.contains("cut off") && !text.contains('\n'), "{text}");
+    }
 }

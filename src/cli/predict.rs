@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, value_parser};
 use serde::Serialize;
 
 use super::observation_file;
@@ -38,9 +38,9 @@ pub struct PredictArgs {
     /// Seed of the initial noise; overrides the observation's seed or noise.
     #[arg(long)]
     seed: Option<u64>,
-    /// Threads of the CPU backend; 0 means all cores.
-    #[arg(long, default_value_t = 0)]
-    threads: usize,
+    /// Threads of the CPU backend, 0 to 256; 0 means all cores.
+    #[arg(long, default_value_t = 0, value_parser = value_parser!(u16).range(0..=256))]
+    threads: u16,
     /// Also give the network's output before decoding, as `normalized`.
     #[arg(long)]
     return_normalized: bool,
@@ -77,7 +77,7 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
         embodiment: args.embodiment.clone(),
         data_config: args.data_config.clone(),
         letterbox: args.letterbox,
-        threads: args.threads,
+        threads: usize::from(args.threads),
         version: args.version,
     })?;
     let noise = args.seed.map(Noise::Seed).or(noise);
@@ -111,5 +111,30 @@ fn answer(chunk: &ActionChunk, with_normalized: bool) -> Answer<'_> {
             .collect(),
         normalized: with_normalized.then_some(chunk.normalized.as_slice()),
         timing_ms: milliseconds.into_iter().chain([total]).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: PredictArgs,
+    }
+
+    #[test]
+    fn threads_have_the_range_of_the_node() {
+        let parse = |threads: &str| {
+            let line = ["x", "--snapshot", "s", "--observation", "o", "--threads", threads];
+            Line::try_parse_from(line).map(|line| line.args.threads)
+        };
+        assert_eq!(parse("256").expect("the largest"), 256);
+        for wrong in ["257", "-1", "100000"] {
+            assert_eq!(parse(wrong).expect_err(wrong).exit_code(), 2);
+        }
     }
 }

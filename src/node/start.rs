@@ -47,8 +47,7 @@ fn parameters_help() -> String {
 /// ROS arguments or parameters that cannot be used, or a checkpoint that does not load.
 pub fn run(args: &NodeArgs) -> Result<()> {
     if args.default_config {
-        print!("{}", params::default_yaml());
-        return Ok(());
+        return crate::cli::print(&params::default_yaml());
     }
     if let Some(first) = args.ros_args.first().filter(|first| *first != "--ros-args") {
         let text = format!(

@@ -168,6 +168,13 @@ fn mcap_files(path: &Path) -> Result<Vec<PathBuf>, BagError> {
     Ok(files)
 }
 
+/// Where a bag grows.
+fn partial_name(target: &Path) -> PathBuf {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(".recording-partial");
+    target.with_file_name(name)
+}
+
 /// A topic that is being written; given out by [`BagWriter::add_topic`].
 #[derive(Clone, Copy, Debug)]
 pub struct TopicId(usize);
@@ -179,8 +186,11 @@ struct OpenTopic {
     messages: u32,
 }
 
-/// Writes a bag directory.
+/// Writes a bag directory, beside its place; [`BagWriter::finish`] puts it there.
 pub struct BagWriter {
+    /// Where the bag is to be.
+    target: PathBuf,
+    /// Where it grows; left over only when the writer did not come to its end.
     directory: PathBuf,
     file_name: String,
     writer: Writer<BufWriter<File>>,
@@ -190,17 +200,21 @@ pub struct BagWriter {
 }
 
 impl BagWriter {
-    /// Makes `directory` and opens its MCAP file, with zstd chunks.
+    /// Opens the MCAP file of a bag that is to be at `target`, with zstd chunks.
     ///
     /// # Errors
-    /// [`BagError::Exists`] if there is something at `directory` already; a directory that cannot be made.
-    pub fn create(directory: &Path) -> Result<Self, BagError> {
-        if directory.exists() {
-            return Err(BagError::Exists(directory.into()));
+    /// [`BagError::Exists`] if there is something at `target` already; a directory that cannot be made.
+    pub fn create(target: &Path) -> Result<Self, BagError> {
+        if target.exists() {
+            return Err(BagError::Exists(target.into()));
         }
-        fs::create_dir_all(directory)
-            .map_err(|error| BagError::Io { path: directory.into(), error })?;
-        let stem = directory.file_name().unwrap_or_default().to_string_lossy();
+        let directory = partial_name(target);
+        let io_error = |error| BagError::Io { path: directory.clone(), error };
+        if directory.exists() {
+            fs::remove_dir_all(&directory).map_err(io_error)?;
+        }
+        fs::create_dir_all(&directory).map_err(io_error)?;
+        let stem = target.file_name().unwrap_or_default().to_string_lossy();
         let file_name = format!("{stem}_0.mcap");
         let path = directory.join(&file_name);
         let file =
@@ -212,7 +226,8 @@ impl BagWriter {
             .compression_threads(0);
         let writer = Writer::with_options(BufWriter::new(file), options)
             .map_err(|source| BagError::Mcap { path, source })?;
-        Ok(Self { directory: directory.into(), file_name, writer, topics: vec![], span: None })
+        let target = target.into();
+        Ok(Self { target, directory, file_name, writer, topics: vec![], span: None })
     }
 
     /// Declares a topic of messages `M`.
@@ -259,15 +274,17 @@ impl BagWriter {
         Ok(())
     }
 
-    /// Closes the MCAP file and writes `metadata.yaml`.
+    /// Closes the MCAP file, writes `metadata.yaml` and puts the bag in its place.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file that cannot be written, or something that has come to the place meanwhile.
     pub fn finish(mut self) -> Result<(), BagError> {
         let finished = self.writer.finish();
         finished.map_err(|source| self.mcap_error(source))?;
         let path = self.directory.join(METADATA_FILE);
-        fs::write(&path, self.metadata()).map_err(|error| BagError::Io { path, error })
+        fs::write(&path, self.metadata()).map_err(|error| BagError::Io { path, error })?;
+        fs::rename(&self.directory, &self.target)
+            .map_err(|error| BagError::Io { path: self.target.clone(), error })
     }
 
     fn metadata(&self) -> String {

@@ -39,7 +39,8 @@ pub struct MakeRecordingArgs {
     pub out: PathBuf,
 }
 
-/// Writes the recording; two runs write the same messages.
+/// Writes the recording; two runs write the same messages. The bag is written beside its place and renamed at the end,
+/// so that it is complete whenever it is there.
 ///
 /// # Errors
 /// A directory that exists already or cannot be written.
