@@ -2,7 +2,7 @@
 //!
 //! The codec is found from the bytes. 16-bit PNG channels keep their high byte, alpha is dropped, bytes behind the end
 //! of the picture are ignored. Decoders fill what damaged data lacks with grey or with zeroes and say nothing, so the
-//! data is checked first; see [`scan`] for what that finds and what it cannot.
+//! data is checked first; see `scan` for what that finds and what it cannot.
 
 mod jpeg;
 mod png;
