@@ -140,7 +140,7 @@ impl Executable {
         // A run that does not come to its end leaves nothing to rely on.
         done_for[stage] = None;
         let interpreter = Interpreter { weights: &program.weights, indices, checkpoint };
-        // The whole stage runs inside the pool: going in and out for every instruction takes a tenth of a millisecond.
+        // The whole stage runs inside the pool, so that its threads are not put to sleep and woken for every instruction.
         let run = || {
             for op in ops {
                 if cancel.is_cancelled() {

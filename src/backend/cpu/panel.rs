@@ -82,7 +82,7 @@ fn transpose(
     }
 }
 
-/// Transposing squares of values inside the registers: eight times as fast as moving them one by one.
+/// Transposing squares of values inside the registers instead of moving them one by one.
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::*;
