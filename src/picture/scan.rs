@@ -69,6 +69,9 @@ pub(super) fn check(data: &[u8]) -> Result<(), String> {
         at += segment.len() + 2;
         let short = || format!("the segment of marker {marker:02x} is too short");
         match marker {
+            0xC0 | 0xC1 if !header.components.is_empty() => {
+                return Err("there are two frames".to_owned());
+            }
             0xC0 | 0xC1 => header.frame(segment).ok_or_else(short)?,
             0xC4 => header.tables(segment).ok_or_else(short)?,
             // Progressive and the rarer kinds.
@@ -131,6 +134,10 @@ impl Header {
     /// The components of a scan; `Some(None)` where a table is not in the file.
     fn parts(&self, segment: &[u8]) -> Option<Option<Vec<Part<'_>>>> {
         let count = usize::from(*segment.first()?);
+        // A scan of nothing would be walked without reading anything.
+        if count == 0 {
+            return None;
+        }
         let mut parts = Vec::new();
         for entry in segment.get(1..1 + 2 * count)?.chunks_exact(2) {
             let component = *self.components.iter().find(|c| c.id == entry[0])?;
@@ -212,33 +219,43 @@ struct Bits<'a> {
 }
 
 impl Bits<'_> {
-    fn bit(&mut self) -> Result<u32, &'static str> {
-        if self.count == 0 {
-            let byte = *self.data.get(self.at).ok_or("the data ends")?;
-            if byte == 0xFF {
-                if self.data.get(self.at + 1) != Some(&0) {
-                    return Err("the data ends");
-                }
-                self.at += 1;
+    /// Takes in the next byte; what is held is used up.
+    fn fill(&mut self) -> Result<(), &'static str> {
+        let byte = *self.data.get(self.at).ok_or("the data ends")?;
+        if byte == 0xFF {
+            if self.data.get(self.at + 1) != Some(&0) {
+                return Err("the data ends");
             }
             self.at += 1;
-            self.held = u32::from(byte);
-            self.count = 8;
+        }
+        self.at += 1;
+        self.held = u32::from(byte);
+        self.count = 8;
+        Ok(())
+    }
+
+    fn bit(&mut self) -> Result<u32, &'static str> {
+        if self.count == 0 {
+            self.fill()?;
         }
         self.count -= 1;
         Ok((self.held >> self.count) & 1)
     }
 
     fn skip(&mut self, bits: u8) -> Result<(), &'static str> {
-        for _ in 0..bits {
-            self.bit()?;
+        let mut left = u32::from(bits);
+        while left > self.count {
+            left -= self.count;
+            self.fill()?;
         }
+        self.count -= left;
         Ok(())
     }
 
     fn symbol(&mut self, table: &Huffman) -> Result<u8, &'static str> {
         let (mut code, mut first, mut before) = (0, 0, 0);
-        for count in table.counts.map(u32::from) {
+        for &count in &table.counts {
+            let count = u32::from(count);
             code = code << 1 | self.bit()?;
             // Damaged tables may have more codes of a length than there are.
             let place = code.checked_sub(first).ok_or("a code does not exist")?;

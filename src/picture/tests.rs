@@ -64,6 +64,20 @@ fn zeroed_and_most_overwritten_jpegs_are_refused() {
     assert!(unseen * 2 < places.len(), "{unseen} of {} unseen", places.len());
 }
 
+/// Segments behind a whole scan that cost nothing to write and would cost much to walk.
+#[test]
+fn scans_of_nothing_and_second_frames_are_refused() {
+    let whole = jpeg(160, 120);
+    let end = whole.len() - 2;
+    let empty_scan = [0xFF, 0xDA, 0x00, 0x03, 0x00];
+    let second_frame = [0xFF, 0xC0, 0, 11, 8, 0xFF, 0xFF, 0xFF, 0xFF, 1, 1, 0x11, 0];
+    for (segment, reason) in [(&empty_scan[..], "too short"), (&second_frame, "two frames")] {
+        let damaged = [&whole[..end], &segment.repeat(1000), &whole[end..]].concat();
+        let error = decode(&damaged).expect_err("refused");
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+}
+
 #[test]
 fn sizes_out_of_range_are_told_alike() {
     for (width, height) in [(63, 64), (64, 4097)] {
