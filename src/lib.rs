@@ -12,6 +12,7 @@ pub mod decode;
 pub mod encode;
 pub mod history;
 pub mod node;
+mod partial;
 pub mod picture;
 pub mod plot;
 pub mod policy;

@@ -2,10 +2,10 @@
 
 mod common;
 
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 
+use common::full_size::{check_peak_memory, with_generated_weights};
 use common::golden::{Case, Taps, check};
 use common::{data, shared, tokenizer};
 use gr00t_blackhole::backend::Backend;
@@ -43,27 +43,14 @@ fn check_case(dir: &Path, snapshot: &Path, tokenizer: &TempDir, name: &str) {
     case.check_chunk(&chunk, &taps);
 }
 
-/// A snapshot with generated weights and the reference's own configuration and statistics.
-fn with_generated_weights(golden: &Path, size: Size) -> TempDir {
-    let dir = TempDir::new().unwrap();
-    let snapshot = dir.path().join("snapshot");
-    synth::write(Version::N16, size, &snapshot, &|_, _| {}).unwrap();
-    let golden = golden.join("snapshot").canonicalize().unwrap();
-    for file in [
-        "config.json",
-        "processor_config.json",
-        "statistics.json",
-        "embodiment_id.json",
-        "eagle_config.json",
-    ] {
-        let target = snapshot.join(file);
-        if target.exists() {
-            std::fs::remove_file(&target).unwrap();
-        }
-        symlink(golden.join(file), target).unwrap();
-    }
-    dir
-}
+/// Files of the reference's own.
+const SETTINGS: [&str; 5] = [
+    "config.json",
+    "processor_config.json",
+    "statistics.json",
+    "embodiment_id.json",
+    "eagle_config.json",
+];
 
 #[test]
 fn the_network_reproduces_the_stored_case() {
@@ -157,7 +144,7 @@ fn real_widths_agree_in_every_tap_and_action() {
     let (Some(dir), Some(tokenizer)) = (shared("golden/n16/mid"), tokenizer::real("n16")) else {
         return;
     };
-    let generated = with_generated_weights(&dir, Size::Mid);
+    let generated = with_generated_weights(Version::N16, Size::Mid, &dir, &SETTINGS);
     check_case(&dir, &generated.path().join("snapshot"), &tokenizer, "m0_gr1_256");
 }
 
@@ -168,16 +155,7 @@ fn full_size_agrees_in_every_tap_and_action() {
     let (Some(dir), Some(tokenizer)) = (shared("golden/n16/full"), tokenizer::real("n16")) else {
         return;
     };
-    let generated = with_generated_weights(&dir, Size::Full);
+    let generated = with_generated_weights(Version::N16, Size::Full, &dir, &SETTINGS);
     check_case(&dir, &generated.path().join("snapshot"), &tokenizer, "f0_gr1_256");
-    println!("peak resident memory: {:.2} GB", peak_resident_bytes() as f64 / 1e9);
-    assert!(peak_resident_bytes() < 9_000_000_000);
-}
-
-/// `VmHWM` of this process.
-fn peak_resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kilobytes * 1024
+    check_peak_memory();
 }

@@ -2,10 +2,10 @@
 
 mod common;
 
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 
+use common::full_size::{check_peak_memory, with_generated_weights};
 use common::golden::{Case, Taps, check};
 use common::n17::{self, FULL_CASE, TINY_CASES};
 use common::{data, drawn, shared, tokenizer};
@@ -164,19 +164,9 @@ fn check_pixels(case: &Case, input: &ModelInput) {
     assert_eq!(case.json()["pixel_values_sha256_f32le"], digest, "{}", case.name);
 }
 
-/// A snapshot with generated weights and the reference's own configuration and statistics.
-fn with_generated_weights(golden: &Path, size: Size) -> TempDir {
-    let dir = TempDir::new().unwrap();
-    let snapshot = dir.path().join("snapshot");
-    synth::write(Version::N17, size, &snapshot, &|_, _| {}).unwrap();
-    let golden = golden.join("snapshot").canonicalize().unwrap();
-    for file in ["config.json", "processor_config.json", "statistics.json", "embodiment_id.json"] {
-        let target = snapshot.join(file);
-        std::fs::remove_file(&target).unwrap();
-        symlink(golden.join(file), target).unwrap();
-    }
-    dir
-}
+/// Files of the reference's own.
+const SETTINGS: [&str; 4] =
+    ["config.json", "processor_config.json", "statistics.json", "embodiment_id.json"];
 
 /// Needs 7 GB of disk, 8 GB of memory and some minutes.
 #[test]
@@ -185,16 +175,7 @@ fn full_size_agrees_in_every_tap_and_action() {
     let (Some(dir), Some(tokenizer)) = (shared("golden/n17/full"), tokenizer::real("n17")) else {
         return;
     };
-    let generated = with_generated_weights(&dir, Size::Full);
+    let generated = with_generated_weights(Version::N17, Size::Full, &dir, &SETTINGS);
     check_case(&dir, &generated.path().join("snapshot"), &tokenizer, FULL_CASE);
-    println!("peak resident memory: {:.2} GB", peak_resident_bytes() as f64 / 1e9);
-    assert!(peak_resident_bytes() < 9_000_000_000);
-}
-
-/// `VmHWM` of this process.
-fn peak_resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kilobytes * 1024
+    check_peak_memory();
 }

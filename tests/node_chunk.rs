@@ -159,7 +159,7 @@ fn chunk(policy: &mut Policy, disorder: Disorder) -> Vec<u8> {
                 let shown = frame.clone();
                 let taken = sensors.history.insert_frame(number, at_ns, frame, NOW, timeline);
                 if disorder.ahead && taken.is_ok() {
-                    intake.arrived(number, &shown);
+                    intake.arrived(number, shown);
                 }
             }
             Message::Transform(parent, child, ms) => {

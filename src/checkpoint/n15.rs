@@ -16,10 +16,9 @@ pub(super) use embodiments::{Choices, Sources, choose};
 pub use layout::tensors;
 pub use problem::{DataConfigProblem, Misfit};
 
-use super::json::{self, Fields};
 use super::layout::check_tensors;
+use super::network::files::ConfigFiles;
 use super::network::{AdapterConfig, CrossAttention, HeadConfig, LlmConfig, VisionConfig};
-use super::snapshot::CONFIG_FILE;
 use super::{Checkpoint, CheckpointError};
 
 /// Optional file that overrides the built-in geometry of the backbone.
@@ -33,12 +32,8 @@ const IMAGE_SIDE: usize = 224;
 
 /// Reads the network's configuration and checks every tensor that it needs against the stored ones.
 pub(super) fn open(dir: &Path, tensors: &Checkpoint) -> Result<Config, CheckpointError> {
-    let config_path = dir.join(CONFIG_FILE);
-    let config_object = json::read_object(&config_path)?;
-    let backbone_path = dir.join(BACKBONE_FILE);
-    let backbone_object = json::read_object_if_present(&backbone_path)?;
-    let fields = Fields::new(&config_path, &config_object);
-    let backbone = backbone_object.as_ref().map(|object| Fields::new(&backbone_path, object));
+    let files = ConfigFiles::read(dir, BACKBONE_FILE)?;
+    let (fields, backbone) = (files.config(), files.backbone());
 
     let config = config::read(&fields, backbone.as_ref())?;
     check_tensors(layout::tensors(&config), tensors)?;
@@ -65,25 +60,8 @@ impl Config {
     /// The network of the released 3B checkpoint (spec sections 2 and 3.1).
     pub fn released() -> Self {
         Self {
-            vision: VisionConfig {
-                width: 1152,
-                layers: 27,
-                heads: 16,
-                mlp_width: 4304,
-                patch: 14,
-                image_side: IMAGE_SIDE,
-                position_side: 16,
-            },
-            llm: LlmConfig {
-                width: 2048,
-                layers: 12,
-                heads: 16,
-                kv_heads: 8,
-                head_dim: 128,
-                mlp_width: 6144,
-                vocabulary: 151_680,
-                rope_theta: 1_000_000.0,
-            },
+            vision: VisionConfig::released(IMAGE_SIDE),
+            llm: LlmConfig::released(12),
             projection: None,
             adapter: AdapterConfig { layers: 4, heads: 32, head_dim: 64 },
             head: HeadConfig {

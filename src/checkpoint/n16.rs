@@ -9,11 +9,10 @@ use std::path::Path;
 pub(super) use config::{BACKBONE, to_json};
 pub use layout::tensors;
 
-use super::json::{self, Fields};
 use super::layout::check_tensors;
+use super::network::files::ConfigFiles;
 use super::network::{CrossAttention, HeadConfig, LlmConfig, VisionConfig};
 use super::processor::{Backbone, Processor, Schema};
-use super::snapshot::CONFIG_FILE;
 use super::{Checkpoint, CheckpointError};
 
 /// Optional file that overrides the built-in geometry of the backbone.
@@ -50,12 +49,8 @@ pub(super) fn open(
     tensors: &Checkpoint,
     processor: &Processor,
 ) -> Result<Config, CheckpointError> {
-    let config_path = dir.join(CONFIG_FILE);
-    let config_object = json::read_object(&config_path)?;
-    let backbone_path = dir.join(BACKBONE_FILE);
-    let backbone_object = json::read_object_if_present(&backbone_path)?;
-    let fields = Fields::new(&config_path, &config_object);
-    let backbone = backbone_object.as_ref().map(|object| Fields::new(&backbone_path, object));
+    let files = ConfigFiles::read(dir, BACKBONE_FILE)?;
+    let (fields, backbone) = (files.config(), files.backbone());
 
     let side = image_side(processor.image.shortest_edge);
     let config = config::read(&fields, backbone.as_ref(), &|name| tensors.shape(name), side)?;
@@ -87,25 +82,8 @@ impl Config {
     /// The network of the released 3B checkpoint (spec sections 2.1 and 2.2).
     pub fn released() -> Self {
         Self {
-            vision: VisionConfig {
-                width: 1152,
-                layers: 27,
-                heads: 16,
-                mlp_width: 4304,
-                patch: 14,
-                image_side: 252,
-                position_side: 16,
-            },
-            llm: LlmConfig {
-                width: 2048,
-                layers: 16,
-                heads: 16,
-                kv_heads: 8,
-                head_dim: 128,
-                mlp_width: 6144,
-                vocabulary: 151_680,
-                rope_theta: 1_000_000.0,
-            },
+            vision: VisionConfig::released(252),
+            llm: LlmConfig::released(16),
             head: HeadConfig {
                 dit_layers: 32,
                 dit_heads: 32,

@@ -9,11 +9,10 @@ use std::path::Path;
 pub(super) use config::to_json;
 pub use layout::tensors;
 
-use super::json::{self, Fields};
 use super::layout::check_tensors;
+use super::network::files::ConfigFiles;
 use super::network::{AdapterConfig, CrossAttention, HeadConfig, LlmConfig};
 use super::processor::{Backbone, Processor, Schema};
-use super::snapshot::CONFIG_FILE;
 use super::{Checkpoint, CheckpointError};
 
 /// Optional file that overrides the built-in geometry of the backbone, in Hugging Face's schema for Qwen3-VL.
@@ -76,12 +75,8 @@ pub(super) fn open(
     tensors: &Checkpoint,
     processor: &Processor,
 ) -> Result<Config, CheckpointError> {
-    let config_path = dir.join(CONFIG_FILE);
-    let config_object = json::read_object(&config_path)?;
-    let backbone_path = dir.join(BACKBONE_FILE);
-    let backbone_object = json::read_object_if_present(&backbone_path)?;
-    let fields = Fields::new(&config_path, &config_object);
-    let backbone = backbone_object.as_ref().map(|object| Fields::new(&backbone_path, object));
+    let files = ConfigFiles::read(dir, BACKBONE_FILE)?;
+    let (fields, backbone) = (files.config(), files.backbone());
 
     let config = config::read(&fields, backbone.as_ref())?;
     processor.check_widths(&fields, &config.head)?;
@@ -135,14 +130,9 @@ impl Config {
                 deepstack_blocks: vec![5, 11, 17],
             },
             llm: LlmConfig {
-                width: 2048,
-                layers: 16,
-                heads: 16,
-                kv_heads: 8,
-                head_dim: 128,
-                mlp_width: 6144,
                 vocabulary: 151_936,
                 rope_theta: 5_000_000.0,
+                ..LlmConfig::released(16)
             },
             rope_sections: [24, 20, 20],
             adapter: AdapterConfig { layers: 4, heads: 32, head_dim: 64 },

@@ -4,6 +4,7 @@ use nalgebra::{Matrix3, RealField, UnitQuaternion, Vector3};
 
 use super::PoseError;
 use crate::contract::PoseFormat;
+use crate::rotation;
 
 /// Smallest sine of the angle between the two rows of a rotation. Below, their plane is made of rounding errors.
 const MIN_SINE_F64: f64 = 1e-10;
@@ -89,8 +90,7 @@ impl Pose {
         match format {
             PoseFormat::Rot6d => {
                 columns[..3].copy_from_slice(t.as_slice());
-                columns[3..6].copy_from_slice(&rows(0));
-                columns[6..9].copy_from_slice(&rows(1));
+                columns[3..9].copy_from_slice(&rotation::to_6d(r));
             }
             PoseFormat::Rotvec => {
                 columns[..3].copy_from_slice(t.as_slice());

@@ -7,7 +7,8 @@ use crate::rotation;
 /// Physical values of one group, `[horizon, spec.dim]`, from the group's `normalized` values in the same order.
 ///
 /// # Errors
-/// Statistics that are not as long as the group is wide; axis-angle values of another width than 3.
+/// Statistics that are not as long as the group is wide; axis-angle values of another width than 3, or that are
+/// no rotation.
 pub(super) fn denormalize<'a>(
     spec: &ActionGroupSpec,
     scaling: &ActionScaling,

@@ -27,11 +27,20 @@ pub struct Camera {
     name: String,
     chain: FrameChain,
     letterbox: bool,
-    /// Rows and columns of patches that every picture must have; `None`: any.
-    trained_grid: Option<[usize; 2]>,
+    /// `None`: any shape.
+    trained: Option<TrainedShape>,
     kept: Kept<Picture>,
     /// Width and height of the frame that was checked last.
     checked: Option<[u32; 2]>,
+}
+
+/// The only shape that a camera's pictures may have.
+#[derive(Clone, Copy, Debug)]
+struct TrainedShape {
+    /// Rows and columns of patches.
+    grid: [usize; 2],
+    /// Least and largest ratio of width to height of frames that end so.
+    ratios: [f64; 2],
 }
 
 impl Cameras {
@@ -44,12 +53,16 @@ impl Cameras {
     ) -> Result<Self, FrameChainError> {
         let chain = FrameChain::new(params, letterbox)?;
         let trained = TRAINED_FRAMES.iter().find(|(tag, _)| *tag == embodiment.tag);
-        let trained_grid = trained.map(|(_, [width, height])| chain.grid(*width, *height));
+        let trained = trained.map(|(_, [width, height])| {
+            let grid = chain.grid(*width, *height);
+            // There is a frame of the trained shape, so that there are ratios.
+            TrainedShape { grid, ratios: chain.ratios(grid).unwrap_or_default() }
+        });
         let camera = |name: &String| Camera {
             name: name.clone(),
             chain: chain.clone(),
             letterbox,
-            trained_grid,
+            trained,
             kept: Kept::default(),
             checked: None,
         };
@@ -93,9 +106,8 @@ impl Camera {
         }
         let [width, height] = size;
         let grid = self.chain.grid(width, height);
-        if let Some(expected) = self.trained_grid.filter(|expected| *expected != grid) {
-            // There is a frame of the trained shape, so that there are ratios.
-            let ratios = self.chain.ratios(expected).unwrap_or_default();
+        if let Some(trained) = self.trained.filter(|trained| trained.grid != grid) {
+            let TrainedShape { grid: expected, ratios } = trained;
             let camera = self.name.clone();
             return Err(EncodeError::AspectRatio { camera, width, height, grid, expected, ratios });
         }

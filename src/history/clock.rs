@@ -78,6 +78,6 @@ pub enum Refused {
     NoSuchInput { number: usize },
 }
 
-pub(super) fn seconds(nanoseconds: i64) -> f64 {
+pub fn seconds(nanoseconds: i64) -> f64 {
     nanoseconds as f64 / 1e9
 }

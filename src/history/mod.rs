@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::contract::{Frame, Observation};
 
-pub use clock::{ClockJump, Moment, Refused, Timeline};
+pub use clock::{ClockJump, Moment, Refused, Timeline, seconds};
 pub use waiting::{Lack, TRANSFORM, Waiting, WaitingFor};
 
 use clock::{CLOCK_SLACK_NS, FORWARD_JUMP_NS};

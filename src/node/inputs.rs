@@ -39,7 +39,7 @@ pub async fn read_camera(
                 drop(sensors);
                 match (taken, &shared.intake) {
                     (Err(refused), _) => refusals.count(&shared, &refused.to_string()),
-                    (Ok(()), Some(intake)) => intake.arrived(number, &shown),
+                    (Ok(()), Some(intake)) => intake.arrived(number, shown),
                     (Ok(()), None) => {}
                 }
             }

@@ -73,12 +73,12 @@ impl Intake {
     }
 
     /// Hands in a frame of camera number `camera`; never waits for an encoder. A request must be given the same `Arc`.
-    pub fn arrived(&self, camera: usize, frame: &Arc<Frame>) {
+    pub fn arrived(&self, camera: usize, frame: Arc<Frame>) {
         let mut waiting = self.queue.waiting();
         if waiting.frames.len() == MAX_WAITING {
             waiting.frames.pop_front();
         }
-        waiting.frames.push_back(Arrival { camera, frame: Arc::clone(frame) });
+        waiting.frames.push_back(Arrival { camera, frame });
         self.queue.changed.notify_one();
     }
 }
@@ -144,7 +144,7 @@ mod tests {
         let frames: Vec<_> = (64..70).map(frame).collect();
         for (number, frame) in frames.iter().enumerate() {
             let camera = number % 2;
-            rig.intake.arrived(camera, frame);
+            rig.intake.arrived(camera, frame.clone());
             rig.tokens.send(()).unwrap();
             let key = ["ego", "bad"][camera].to_owned();
             assert_eq!(rig.seen.recv_timeout(PATIENCE), Ok((key, frame.width())));
@@ -163,9 +163,9 @@ mod tests {
     fn a_slow_encoder_holds_nobody_up_and_misses_the_oldest() {
         let rig = rig();
         let frames: Vec<_> = (64..64 + 2 * MAX_WAITING as u32).map(frame).collect();
-        rig.intake.arrived(0, &frames[0]);
+        rig.intake.arrived(0, frames[0].clone());
         rig.seen.recv_timeout(PATIENCE).expect("the first is being encoded");
-        frames[1..].iter().for_each(|frame| rig.intake.arrived(0, frame));
+        frames[1..].iter().for_each(|frame| rig.intake.arrived(0, frame.clone()));
         let kept = &frames[frames.len() - MAX_WAITING..];
         for frame in kept {
             rig.tokens.send(()).unwrap();
@@ -177,10 +177,10 @@ mod tests {
     fn frames_that_nobody_holds_are_passed_over() {
         let rig = rig();
         let [first, last] = [frame(64), frame(66)];
-        rig.intake.arrived(0, &first);
+        rig.intake.arrived(0, first.clone());
         rig.seen.recv_timeout(PATIENCE).expect("the first is being encoded");
-        rig.intake.arrived(0, &frame(65));
-        rig.intake.arrived(0, &last);
+        rig.intake.arrived(0, frame(65));
+        rig.intake.arrived(0, last.clone());
         rig.tokens.send(()).unwrap();
         assert_eq!(rig.seen.recv_timeout(PATIENCE), Ok(("ego".to_owned(), 66)));
     }

@@ -13,6 +13,11 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// The candidate as the end of a sentence; nothing if there is none.
+pub fn hint(nearest: &Option<String>) -> String {
+    nearest.as_ref().map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
+}
+
 /// 0 for equal names, 1 where one contains the other's end or start, else 1 plus the number of edits; `None` if the
 /// names have too little in common.
 fn distance(wanted: &str, candidate: &str) -> Option<usize> {

@@ -134,7 +134,7 @@ impl ParamChanges {
         })
     }
 
-    /// Changes all of these or none, and publishes what has changed. Another instruction is another goal.
+    /// Changes all of these or none, and publishes what has changed.
     ///
     /// # Errors
     /// The first change that is not possible.
@@ -144,6 +144,11 @@ impl ParamChanges {
                 check_given(&self.shared.instruction_check, instruction)?;
             }
         }
+        self.set_checked(changes)
+    }
+
+    /// As [`Self::set`], for an instruction that was checked before. Another instruction is another goal.
+    pub fn set_checked(&self, changes: Vec<(String, Value)>) -> Result<(), ParamError> {
         let changed = {
             // Held throughout, so that nothing is predicted from the new instruction and the old goal's frames.
             let mut sensors = locked(&self.shared.sensors);

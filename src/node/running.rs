@@ -13,18 +13,18 @@ use tracing::{info, warn};
 
 use super::instruction::INSTRUCTION;
 use super::intake::Intake;
-use super::messages::{CompressedImage, Image, TfMessage};
+use super::messages::TfMessage;
 use super::param_services::{self, ParamChanges};
 use super::params::Params;
 use super::publish::{Publishers, Ticket};
 use super::runtime::{Counters, NodeClock, Shared, Throttle, WARNING_PERIOD, and_more, locked};
 use super::sensors::{Sensors, transform_name};
-use super::settings::{self, Settings, Transport};
+use super::settings::{self, Settings};
 use super::worker::{Failure, Worker};
 use super::{inputs, services};
 use crate::contract::{ActionChunk, Noise, PredictOptions};
 use crate::encode::EncodeError;
-use crate::history::Sighting;
+use crate::history::{Sighting, seconds};
 use crate::policy::{Policy, PolicyError};
 
 /// How long one wait for messages lasts; the node looks at this interval whether it is to end.
@@ -168,10 +168,7 @@ fn start_intake(policy: &Policy, settings: &Settings) -> std::io::Result<Option<
 /// One task per topic.
 fn subscribe(runtime: &Runtime, node: &mut Node, shared: &Arc<Shared>) -> Result<()> {
     for (number, camera) in shared.settings.cameras.iter().enumerate() {
-        let message_type = match camera.transport {
-            Transport::Raw => Image::TYPE,
-            Transport::Compressed => CompressedImage::TYPE,
-        };
+        let message_type = camera.transport.message_type();
         let messages = node
             .subscribe_raw(&camera.topic, message_type, QosProfile::sensor_data())
             .with_context(|| {
@@ -251,7 +248,7 @@ async fn predict_on_time(mut timer: Timer, shared: Arc<Shared>, worker: SharedWo
             if let Some(jump) = sensors.history.take_clock_jump() {
                 warn!(
                     "the clock jumped by {:.3} s; all readings are forgotten",
-                    jump.by_ns as f64 / 1e9
+                    seconds(jump.by_ns)
                 );
             }
             if worker.is_busy() {

@@ -12,7 +12,7 @@ use super::publish::representation_number;
 use super::representation;
 use super::runtime::{Shared, locked};
 use super::sensors::transform_name;
-use super::settings::{self, Settings, Transport};
+use super::settings::{self, Settings};
 use super::state::StateReader;
 use super::state::pose::PoseLayout;
 use crate::contract::{ActionGroupSpec, ActionReference, FRAME_SIDE, PoseFormat, StateGroupSpec};
@@ -37,7 +37,7 @@ pub fn set_instruction(
         Err(error) => Some(error.to_string()),
         Ok(()) => {
             let change = (INSTRUCTION.to_owned(), Value::Text(request.instruction.clone()));
-            changes.set(vec![change]).err().map(|error| error.to_string())
+            changes.set_checked(vec![change]).err().map(|error| error.to_string())
         }
     };
     SetInstruction::Response {
@@ -93,10 +93,7 @@ fn cameras(shared: &Shared, max_age: f64) -> Vec<CameraSpec> {
     let spec = cameras.map(|camera| CameraSpec {
         key: camera.key.clone(),
         topic: camera.topic.clone(),
-        message_type: match camera.transport {
-            Transport::Raw => "sensor_msgs/msg/Image".to_owned(),
-            Transport::Compressed => "sensor_msgs/msg/CompressedImage".to_owned(),
-        },
+        message_type: camera.transport.message_type().to_owned(),
         frame_deltas: shared.embodiment.frame_deltas.clone(),
         step: shared.settings.dt_ns as f64 / NS_PER_S,
         min_side: *FRAME_SIDE.start(),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use mcap::{Compression, MessageStream, WriteOptions, Writer, records::MessageHeader};
 
 use super::message::{MessageError, RosMessage, serialize, starts_with_header};
+use crate::partial;
 
 /// A bag is read into memory whole; larger ones are refused.
 pub const MAX_BAG_BYTES: u64 = 1 << 30;
@@ -168,12 +169,8 @@ fn mcap_files(path: &Path) -> Result<Vec<PathBuf>, BagError> {
     Ok(files)
 }
 
-/// Where a bag grows.
-fn partial_name(target: &Path) -> PathBuf {
-    let mut name = target.file_name().unwrap_or_default().to_owned();
-    name.push(".recording-partial");
-    target.with_file_name(name)
-}
+/// Behind the name of a bag that grows.
+const PARTIAL_SUFFIX: &str = ".recording-partial";
 
 /// A topic that is being written; given out by [`BagWriter::add_topic`].
 #[derive(Clone, Copy, Debug)]
@@ -208,12 +205,8 @@ impl BagWriter {
         if target.exists() {
             return Err(BagError::Exists(target.into()));
         }
-        let directory = partial_name(target);
-        let io_error = |error| BagError::Io { path: directory.clone(), error };
-        if directory.exists() {
-            fs::remove_dir_all(&directory).map_err(io_error)?;
-        }
-        fs::create_dir_all(&directory).map_err(io_error)?;
+        let directory = partial::fresh(target, PARTIAL_SUFFIX)
+            .map_err(|(path, error)| BagError::Io { path, error })?;
         let stem = target.file_name().unwrap_or_default().to_string_lossy();
         let file_name = format!("{stem}_0.mcap");
         let path = directory.join(&file_name);

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 pub mod drawn;
+pub mod full_size;
 pub mod golden;
 pub mod n15;
 pub mod n16;

@@ -4,15 +4,16 @@ use std::path::Path;
 
 use gr00t_blackhole::checkpoint::CONFIG_FILE;
 use gr00t_blackhole::checkpoint::n15::{BACKBONE_FILE, Config, METADATA_FILE};
-use gr00t_blackhole::checkpoint::synth::{self, Size};
+use gr00t_blackhole::checkpoint::synth::Size;
 use gr00t_blackhole::contract::{PredictOptions, Version};
 use gr00t_blackhole::policy::{Policy, PolicyOptions};
 use tempfile::TempDir;
 
+use super::common::full_size::{check_peak_memory, with_generated_weights};
 use super::common::golden::{Case, Taps, check};
 use super::common::n15::{Depth, open};
 use super::common::{shared, tokenizer};
-use super::support::{link, tiny_cases};
+use super::support::tiny_cases;
 
 /// Largest difference of a physical action.
 const PHYSICAL: f32 = 5e-6;
@@ -56,23 +57,11 @@ fn full_size_agrees_in_every_tap_and_action() {
     else {
         return;
     };
-    let dir = TempDir::new().unwrap();
+    let files = [CONFIG_FILE, BACKBONE_FILE, METADATA_FILE];
+    let dir = with_generated_weights(Version::N15, Size::Full, &golden, &files);
     let snapshot = dir.path().join("snapshot");
-    synth::write(Version::N15, Size::Full, &snapshot, &|_, _| {}).unwrap();
-    for file in [CONFIG_FILE, BACKBONE_FILE, METADATA_FILE] {
-        link(golden.join("snapshot").join(file), &snapshot, file);
-    }
     let Config { vision, llm, .. } = Config::released();
     let depth = Depth { vision: vision.layers, llm: llm.layers };
     check_case(&open(&golden.join("case0_256x256"), depth), &snapshot, &tokenizer);
-    println!("peak resident memory: {:.2} GB", peak_resident_bytes() as f64 / 1e9);
-    assert!(peak_resident_bytes() < 9_000_000_000);
-}
-
-/// `VmHWM` of this process.
-fn peak_resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kilobytes * 1024
+    check_peak_memory();
 }

@@ -16,10 +16,11 @@ use safetensors::tensor::TensorView;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::common::full_size::link;
 use super::common::golden::Taps;
 use super::common::shared;
 use super::pattern::pattern;
-use super::support::{TINY, link, linked, network, read_json};
+use super::support::{TINY, linked, network, read_json};
 
 #[test]
 fn tiny_tensors_are_made_again_byte_for_byte() {
@@ -202,7 +203,7 @@ fn with_projection(width: usize) -> TempDir {
     head["vl_self_attention_cfg"]["attention_head_dim"] = json!(width / config.adapter.heads);
     std::fs::write(dir.path().join(CONFIG_FILE), file.to_string()).unwrap();
     for folder in ["eagle", "experiment_cfg", TOKENIZER_FOLDER] {
-        link(TINY.path().join(folder), dir.path(), folder);
+        link(&TINY.path().join(folder), dir.path(), folder);
     }
     dir
 }

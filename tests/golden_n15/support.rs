@@ -1,7 +1,7 @@
 //! Snapshots and cases that the tests share.
 
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::LazyLock;
 
 use gr00t_blackhole::checkpoint::n15::METADATA_FILE;
@@ -54,16 +54,6 @@ pub fn linked(source: &Path, without: &[&str]) -> TempDir {
         }
     }
     dir
-}
-
-/// Puts a link to `source` at `path` inside `dir`.
-pub fn link(source: PathBuf, dir: &Path, path: &str) {
-    let target = dir.join(path);
-    std::fs::create_dir_all(target.parent().unwrap()).unwrap();
-    if target.exists() {
-        std::fs::remove_file(&target).unwrap();
-    }
-    symlink(source.canonicalize().unwrap(), target).unwrap();
 }
 
 pub fn read_json(path: &Path) -> Value {

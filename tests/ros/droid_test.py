@@ -9,39 +9,23 @@ from droid import BASE, CAMERA_HZ, EXTERIOR, FLANGE_TO_TIP, GRIPPER_TOPIC, TAG, 
 from geometry_msgs.msg import PoseArray, PoseStamped
 from gr00t_blackhole.msg import ActionChunk, ActionGroup, StateGroupSpec
 from gr00t_blackhole.srv import GetContract, SetInstruction
-from harness import LATCHED, RELIABLE, NodeProcess, Peer, domain, node_binary
+from harness import LATCHED, RELIABLE, node_binary
+from node_case import PATIENCE, NodeCase
 from rig import NODE, nanoseconds, predict, synthetic_snapshot, time_message, values
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from tf2_msgs.msg import TFMessage
 
 CHUNK = f'{NODE}/action_chunk'
 POSES = f'{NODE}/eef_9d/poses'
-PATIENCE = 30
 
 
-class DroidTest(unittest.TestCase):
+class DroidTest(NodeCase):
     @classmethod
     def setUpClass(cls):
         cls.snapshot = synthetic_snapshot('tiny', 'n17')
 
     def start(self, **changes):
-        """A node and a peer in a domain of their own; both end with the test."""
-        number = self.enterContext(domain())
-        node = self.enterContext(NodeProcess(droid.parameters(self.snapshot, **changes), domain_id=number))
-        return node, self.enterContext(Peer(number, f'peer_{number}'))
-
-    def line(self, node, peer, pattern):
-        """A line of the node's log that matches, later than the last one found; messages go on meanwhile."""
-
-        def found():
-            try:
-                return node.wait_for_log(pattern, 0).string
-            except AssertionError:
-                if node.running():
-                    return None
-                raise
-
-        return peer.wait_for(found, PATIENCE, f'a line of the log that matches {pattern!r}')
+        return self.start_node(droid.parameters(self.snapshot, **changes))
 
     def chunk(self, peer, chunks, accept=lambda chunk: True):
         """The next chunk that is acceptable."""
@@ -51,9 +35,7 @@ class DroidTest(unittest.TestCase):
     def assert_offline(self, chunk, frames, state):
         """The chunk has the bytes that the offline command computes from the same."""
         expected = predict(self.snapshot, TAG, frames, state, chunk.seed, chunk.instruction)
-        self.assertEqual([group.name for group in chunk.groups], list(expected))
-        for name, rows in values(chunk).items():
-            self.assertEqual(rows.tobytes(), expected[name].tobytes(), name)
+        self.assert_same_bytes(chunk, expected)
 
     @staticmethod
     def looks_back(chunk):

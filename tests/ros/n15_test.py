@@ -6,13 +6,13 @@ import unittest
 
 import yaml
 from gr00t_blackhole.msg import ActionChunk
-from harness import LATCHED, ROOT, NodeProcess, Peer, domain, node_binary
-from rig import CAMERA_TOPIC, CHUNK, INSTRUCTION, Robot, nanoseconds, predict, synthetic_snapshot, values
+from harness import LATCHED, ROOT, node_binary
+from node_case import PATIENCE, NodeCase
+from rig import CAMERA_TOPIC, CHUNK, INSTRUCTION, Robot, nanoseconds, predict, synthetic_snapshot
 from rig import GROUPS as N16_GROUPS
 
 GR1 = yaml.safe_load((ROOT / 'config/gr1_n15.yaml').read_text())['/**']['ros__parameters']
 CAMERA = 'ego_view'
-PATIENCE = 30
 
 
 def parameters(snapshot, **changes):
@@ -23,16 +23,14 @@ def parameters(snapshot, **changes):
     return made | {'snapshot': str(snapshot), 'instruction': INSTRUCTION, 'threads': 1} | changes
 
 
-class N15Test(unittest.TestCase):
+class N15Test(NodeCase):
     @classmethod
     def setUpClass(cls):
         cls.snapshot = synthetic_snapshot('tiny', 'n15')
 
     def assert_offline(self, made, arguments=()):
         """A chunk of a node with these parameters has the bytes that the offline command computes from the same."""
-        number = self.enterContext(domain())
-        self.enterContext(NodeProcess(made, domain_id=number))
-        peer = self.enterContext(Peer(number, f'peer_{number}'))
+        _, peer = self.start_node(made)
         chunks = peer.collect(ActionChunk, CHUNK, LATCHED)
         robot = Robot(peer)
         peer.wait_for(lambda: chunks, PATIENCE, 'a chunk')
@@ -42,9 +40,7 @@ class N15Test(unittest.TestCase):
         rgb, positions = robot.pictures[stamps[CAMERA]], robot.poses[stamps['left_arm']]
         state = {group: [positions[joint] for joint in entry['joints']] for group, entry in made['state'].items()}
         expected = predict(self.snapshot, 'gr1', {CAMERA: [rgb]}, state, chunk.seed, chunk.instruction, arguments)
-        self.assertEqual([group.name for group in chunk.groups], list(expected))
-        for name, rows in values(chunk).items():
-            self.assertEqual(rows.tobytes(), expected[name].tobytes(), name)
+        self.assert_same_bytes(chunk, expected)
 
     def test_same_bytes_as_predict(self):
         self.assert_offline(parameters(self.snapshot))

@@ -10,6 +10,7 @@ import numpy as np
 from gr00t_blackhole.msg import ActionChunk, ActionGroup
 from gr00t_blackhole.srv import GetContract, SetInstruction
 from harness import LATCHED, RELIABLE, NodeProcess, Peer, domain, node_binary
+from node_case import PATIENCE, NodeCase
 from rcl_interfaces.msg import Parameter, ParameterEvent, ParameterType, ParameterValue
 from rcl_interfaces.srv import (
     DescribeParameters,
@@ -43,43 +44,22 @@ from rig import (
     values,
 )
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import CompressedImage, Image, JointState
+from sensor_msgs.msg import CompressedImage
 from trajectory_msgs.msg import JointTrajectory
 
-# Longest wait for anything that comes at once on an idle machine [s].
-PATIENCE = 30
 # The node ends this soon after a signal [s].
 STOP_LIMIT = 2.0
 
 
-class NodeTest(unittest.TestCase):
+class NodeTest(NodeCase):
     snapshot = None
 
     @classmethod
     def setUpClass(cls):
         cls.snapshot = synthetic_snapshot('tiny')
 
-    def enter(self, manager):
-        return self.enterContext(manager)
-
     def start(self, arguments=(), **changes):
-        """A node and a peer in a domain of their own; both end with the test."""
-        number = self.enter(domain())
-        node = self.enter(NodeProcess(parameters(self.snapshot, **changes), domain_id=number, arguments=arguments))
-        return node, self.enter(Peer(number, f'peer_{number}'))
-
-    def line(self, node, peer, pattern):
-        """A line of the node's log that matches, later than the last one found; messages go on meanwhile."""
-
-        def found():
-            try:
-                return node.wait_for_log(pattern, 0).string
-            except AssertionError:
-                if node.running():
-                    return None
-                raise
-
-        return peer.wait_for(found, PATIENCE, f'a line of the log that matches {pattern!r}')
+        return self.start_node(parameters(self.snapshot, **changes), arguments)
 
     def chunk_after(self, peer, chunks, stamp=None, what='a chunk', accept=lambda chunk: True):
         """The first chunk whose inputs all are later than `stamp` (default: now)."""
@@ -95,9 +75,7 @@ class NodeTest(unittest.TestCase):
         """The chunk has the bytes that the offline command computes from what the robot showed."""
         rgb, positions = robot.seen(chunk)
         expected = offline_chunk(self.snapshot, rgb, positions, chunk.seed, **how)
-        self.assertEqual([group.name for group in chunk.groups], list(expected))
-        for name, rows in values(chunk).items():
-            self.assertEqual(rows.tobytes(), expected[name].tobytes(), name)
+        self.assert_same_bytes(chunk, expected)
 
 
 class ChunkTest(NodeTest):
@@ -451,9 +429,9 @@ class EndTest(NodeTest):
 class ParameterTest(NodeTest):
     def refused(self, *arguments, **changes):
         """Exit status and log of a node that does not start."""
-        number = self.enter(domain())
+        number = self.enterContext(domain())
         given = parameters(self.snapshot, **changes)
-        node = self.enter(NodeProcess(given, domain_id=number, arguments=arguments))
+        node = self.enterContext(NodeProcess(given, domain_id=number, arguments=arguments))
         code = node.process.wait(PATIENCE)
         node._reader.join(1)
         self.assertNotIn('panicked', node.log())

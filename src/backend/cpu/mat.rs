@@ -179,11 +179,6 @@ impl<'a> WeightBlock<'a> {
         }
     }
 
-    /// All rows from `index` on as they are stored.
-    pub fn rows_from(&self, index: usize) -> &'a [bf16] {
-        &self.values[index * self.cols..]
-    }
-
     /// One row as it is stored.
     pub fn row(&self, index: usize) -> &'a [bf16] {
         assert!(index < self.rows, "row {index} of {}", self.rows);

@@ -6,7 +6,8 @@ use super::{AdapterConfig, Config, HeadConfig, LlmConfig, VisionConfig, data_con
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::json::Fields;
 use crate::checkpoint::network::fields::{
-    BUCKETS, HEADS, LAYERS, ROWS, SLOTS, STEPS, WIDTHS, override_qwen3, override_siglip, read_dit,
+    BUCKETS, HEADS, LAYERS, ROWS, SLOTS, STEPS, WIDTHS, adapter_to_json, check_head_widths,
+    dit_to_json, override_qwen3, override_siglip, read_dit,
 };
 use crate::contract::Version;
 use crate::encode::prompt::n15::IMAGE_TOKEN_ID;
@@ -119,19 +120,7 @@ fn read_head(config: &Fields<'_>, features: usize) -> Result<HeadConfig, Checkpo
         return Err(config.refuse("max_seq_len", accepted));
     }
     let dit_width = config.size("input_embedding_dim", Some(default::DIT_WIDTH), WIDTHS)?;
-    if dit_width != head.dit_width() {
-        let accepted = format!(
-            "{} = num_attention_heads {} x attention_head_dim {} of diffusion_model_cfg",
-            head.dit_width(),
-            head.dit_heads,
-            head.dit_head_dim
-        );
-        return Err(config.refuse("input_embedding_dim", accepted));
-    }
-    if head.hidden != head.dit_output {
-        let accepted = format!("{}, diffusion_model_cfg.output_dim", head.dit_output);
-        return Err(config.refuse("hidden_size", accepted));
-    }
+    check_head_widths(config, &head, dit_width)?;
     Ok(head)
 }
 
@@ -171,6 +160,8 @@ fn read_adapter(fields: &Fields<'_>, features: usize) -> Result<AdapterConfig, C
 /// `config.json` and `eagle/config.json` of a network, as [`read`] reads them back.
 pub(in crate::checkpoint) fn to_json(config: &Config) -> (Value, Value) {
     let Config { vision, llm, projection, adapter, head } = config;
+    let mut dit = dit_to_json(head);
+    dit["cross_attention_dim"] = json!(config.features());
     let network = json!({
         "architectures": ["GR00T_N1_5"],
         "model_type": Version::N15.model_type(),
@@ -203,26 +194,8 @@ pub(in crate::checkpoint) fn to_json(config: &Config) -> (Value, Value) {
             "max_seq_len": head.position_rows,
             "add_pos_embed": true,
             "use_vlln": true,
-            "diffusion_model_cfg": {
-                "num_layers": head.dit_layers,
-                "num_attention_heads": head.dit_heads,
-                "attention_head_dim": head.dit_head_dim,
-                "output_dim": head.dit_output,
-                "cross_attention_dim": config.features(),
-                "norm_type": "ada_norm",
-                "interleave_self_attention": true,
-                "positional_embeddings": null,
-                "final_dropout": true,
-                "dropout": 0.2,
-            },
-            "vl_self_attention_cfg": {
-                "num_layers": adapter.layers,
-                "num_attention_heads": adapter.heads,
-                "attention_head_dim": adapter.head_dim,
-                "positional_embeddings": null,
-                "final_dropout": true,
-                "dropout": 0.2,
-            },
+            "diffusion_model_cfg": dit,
+            "vl_self_attention_cfg": adapter_to_json(adapter),
         },
     });
     let backbone = json!({

@@ -6,7 +6,7 @@ use super::{Config, HeadConfig, LlmConfig, VisionConfig};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::json::Fields;
 use crate::checkpoint::network::fields::{
-    self, Absent, LAYERS, WIDTHS, override_qwen3, override_siglip, text_every,
+    self, Absent, LAYERS, WIDTHS, dit_to_json, override_qwen3, override_siglip, text_every,
 };
 use crate::contract::Version;
 
@@ -154,17 +154,7 @@ pub(in crate::checkpoint) fn to_json(config: &Config) -> (Value, Value) {
         "use_vlln": true,
         "use_alternate_vl_dit": true,
         "attend_text_every_n_blocks": text_every(head.cross_attention),
-        "diffusion_model_cfg": {
-            "num_layers": head.dit_layers,
-            "num_attention_heads": head.dit_heads,
-            "attention_head_dim": head.dit_head_dim,
-            "output_dim": head.dit_output,
-            "norm_type": "ada_norm",
-            "interleave_self_attention": true,
-            "positional_embeddings": null,
-            "final_dropout": true,
-            "dropout": 0.2,
-        },
+        "diffusion_model_cfg": dit_to_json(head),
         "num_inference_timesteps": head.steps,
         "num_timestep_buckets": head.timestep_buckets,
         "max_num_embodiments": head.slots,

@@ -6,7 +6,8 @@ use super::{BACKBONE, Config, PROCESSOR_SCHEMA, Qwen3VisionConfig};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::json::Fields;
 use crate::checkpoint::network::fields::{
-    Absent, HEADS, LAYERS, WIDTHS, override_qwen3_layers, read_head, text_every,
+    Absent, HEADS, LAYERS, WIDTHS, adapter_to_json, dit_to_json, override_qwen3_layers, read_head,
+    text_every,
 };
 use crate::checkpoint::network::{AdapterConfig, LlmConfig};
 use crate::contract::Version;
@@ -200,25 +201,8 @@ pub(in crate::checkpoint) fn to_json(config: &Config) -> (Value, Value) {
         "use_vlln": true,
         "use_alternate_vl_dit": true,
         "attend_text_every_n_blocks": text_every(head.cross_attention),
-        "diffusion_model_cfg": {
-            "num_layers": head.dit_layers,
-            "num_attention_heads": head.dit_heads,
-            "attention_head_dim": head.dit_head_dim,
-            "output_dim": head.dit_output,
-            "norm_type": "ada_norm",
-            "interleave_self_attention": true,
-            "positional_embeddings": null,
-            "final_dropout": true,
-            "dropout": 0.2,
-        },
-        "vl_self_attention_cfg": {
-            "num_layers": adapter.layers,
-            "num_attention_heads": adapter.heads,
-            "attention_head_dim": adapter.head_dim,
-            "positional_embeddings": null,
-            "final_dropout": true,
-            "dropout": 0.2,
-        },
+        "diffusion_model_cfg": dit_to_json(head),
+        "vl_self_attention_cfg": adapter_to_json(adapter),
         "num_inference_timesteps": head.steps,
         "num_timestep_buckets": head.timestep_buckets,
         "max_num_embodiments": head.slots,

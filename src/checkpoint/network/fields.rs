@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 
-use super::{CrossAttention, HeadConfig, LlmConfig, VisionConfig};
+use super::{AdapterConfig, CrossAttention, HeadConfig, LlmConfig, VisionConfig};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::json::Fields;
 
@@ -168,6 +168,16 @@ pub fn read_head(
         let accepted = format!("at most max_seq_len = {}", head.position_rows);
         return Err(config.refuse("action_horizon", accepted));
     }
+    check_head_widths(config, &head, dit_width)?;
+    Ok(head)
+}
+
+/// Checks the widths that a configuration states twice: `dit_width` is its `input_embedding_dim`.
+pub fn check_head_widths(
+    config: &Fields<'_>,
+    head: &HeadConfig,
+    dit_width: usize,
+) -> Result<(), CheckpointError> {
     if dit_width != head.dit_width() {
         let accepted = format!(
             "{} = num_attention_heads {} x attention_head_dim {} of diffusion_model_cfg",
@@ -181,7 +191,34 @@ pub fn read_head(
         let accepted = format!("{}, diffusion_model_cfg.output_dim", head.dit_output);
         return Err(config.refuse("hidden_size", accepted));
     }
-    Ok(head)
+    Ok(())
+}
+
+/// `diffusion_model_cfg` of a head, as [`read_dit`] reads it back.
+pub fn dit_to_json(head: &HeadConfig) -> Value {
+    json!({
+        "num_layers": head.dit_layers,
+        "num_attention_heads": head.dit_heads,
+        "attention_head_dim": head.dit_head_dim,
+        "output_dim": head.dit_output,
+        "norm_type": "ada_norm",
+        "interleave_self_attention": true,
+        "positional_embeddings": null,
+        "final_dropout": true,
+        "dropout": 0.2,
+    })
+}
+
+/// `vl_self_attention_cfg` of an adapter.
+pub fn adapter_to_json(adapter: &AdapterConfig) -> Value {
+    json!({
+        "num_layers": adapter.layers,
+        "num_attention_heads": adapter.heads,
+        "attention_head_dim": adapter.head_dim,
+        "positional_embeddings": null,
+        "final_dropout": true,
+        "dropout": 0.2,
+    })
 }
 
 /// Period with which the cross blocks look at text, where they look at text and pictures in turn.

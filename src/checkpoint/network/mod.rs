@@ -1,6 +1,7 @@
 //! The numbers of the network parts that model versions share.
 
 pub(super) mod fields;
+pub(super) mod files;
 
 /// A SigLIP vision tower.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +25,21 @@ impl VisionConfig {
     }
 }
 
+impl VisionConfig {
+    /// The tower of the released checkpoints of N1.5 and N1.6, for pictures of `image_side` pixels.
+    pub fn released(image_side: usize) -> Self {
+        Self {
+            width: 1152,
+            layers: 27,
+            heads: 16,
+            mlp_width: 4304,
+            patch: 14,
+            image_side,
+            position_side: 16,
+        }
+    }
+}
+
 /// The kept layers of a Qwen3 language model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LlmConfig {
@@ -35,6 +51,22 @@ pub struct LlmConfig {
     pub mlp_width: usize,
     pub vocabulary: usize,
     pub rope_theta: f64,
+}
+
+impl LlmConfig {
+    /// The first `layers` layers of the model in the released checkpoints of N1.5 and N1.6.
+    pub fn released(layers: usize) -> Self {
+        Self {
+            width: 2048,
+            layers,
+            heads: 16,
+            kv_heads: 8,
+            head_dim: 128,
+            mlp_width: 6144,
+            vocabulary: 151_680,
+            rope_theta: 1_000_000.0,
+        }
+    }
 }
 
 /// Self-attention blocks over the backbone's features, between language model and action head.

@@ -21,9 +21,13 @@ use serde_json::Value;
 
 use super::TensorSpec;
 use crate::contract::Version;
+use crate::partial;
 
 /// Folder of the tokenizer's files in a synthetic snapshot.
 pub const TOKENIZER_FOLDER: &str = "tokenizer";
+
+/// Behind the name of a snapshot that grows.
+const PARTIAL_SUFFIX: &str = ".synth-partial";
 
 /// How large a synthetic checkpoint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,11 +106,8 @@ pub fn write(
 ) -> Result<(), SynthError> {
     let recipe = recipe(version, size);
     refuse_occupied(out)?;
-    let partial = partial_name(out);
-    if partial.exists() {
-        fs::remove_dir_all(&partial).map_err(|error| io_error(&partial, error))?;
-    }
-    fs::create_dir_all(&partial).map_err(|error| io_error(&partial, error))?;
+    let partial = partial::fresh(out, PARTIAL_SUFFIX)
+        .map_err(|(path, error)| SynthError::Io { path, error })?;
     shards::write(&partial, &recipe.tensors, recipe.shard_limit, progress)?;
     for (file, value) in &recipe.files {
         write_json(&partial.join(file), value)?;
@@ -142,13 +143,6 @@ fn refuse_occupied(out: &Path) -> Result<(), SynthError> {
         Err(_) => true,
     };
     if occupied { Err(SynthError::Occupied { path: out.to_owned() }) } else { Ok(()) }
-}
-
-/// Where the snapshot grows; left over only when the process was killed.
-fn partial_name(out: &Path) -> PathBuf {
-    let mut name = out.file_name().unwrap_or_default().to_owned();
-    name.push(".synth-partial");
-    out.with_file_name(name)
 }
 
 fn write_tokenizer(dir: &Path, version: Version) -> Result<(), SynthError> {

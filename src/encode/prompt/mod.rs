@@ -98,7 +98,7 @@ fn is_blank(text: &str) -> bool {
 ///
 /// # Errors
 /// It is empty or too long.
-pub fn check_instruction(instruction: &str) -> Result<(), PromptError> {
+fn check_instruction(instruction: &str) -> Result<(), PromptError> {
     if is_blank(instruction) {
         return Err(PromptError::Empty);
     }

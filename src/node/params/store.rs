@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::super::nearest::nearest;
+use super::super::nearest::{hint, nearest};
 use super::table::{Declared, Names, Scope, TABLE};
 use super::value::{Kind, Range, Value};
 
 /// Why a parameter does not have the value that it was given.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ParamError {
-    #[error("parameter '{name}' does not exist{}", did_you_mean(.nearest))]
+    #[error("parameter '{name}' does not exist{}", hint(.nearest))]
     Unknown { name: String, nearest: Option<String> },
     #[error("parameter '{name}' is of type {}, {given} is of type {found}{}", kind.name(), quoting_hint(*.kind))]
     Type { name: String, kind: Kind, given: String, found: &'static str },
@@ -19,10 +19,6 @@ pub enum ParamError {
     ReadOnly { name: String },
     #[error("parameter '{name}' {reason}")]
     Unusable { name: String, reason: String },
-}
-
-fn did_you_mean(nearest: &Option<String>) -> String {
-    nearest.as_ref().map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
 }
 
 fn quoting_hint(kind: Kind) -> &'static str {

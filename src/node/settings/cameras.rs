@@ -1,6 +1,7 @@
 //! The parameters `camera.<key>.*`.
 
 use super::super::image::ColourOrder;
+use super::super::messages::{CompressedImage, Image};
 use super::super::params::{ParamError, Params};
 use super::unusable;
 use crate::contract::Embodiment;
@@ -10,6 +11,16 @@ use crate::contract::Embodiment;
 pub enum Transport {
     Raw,
     Compressed,
+}
+
+impl Transport {
+    /// Full name of the messages on the topic.
+    pub fn message_type(self) -> &'static str {
+        match self {
+            Transport::Raw => Image::TYPE,
+            Transport::Compressed => CompressedImage::TYPE,
+        }
+    }
 }
 
 /// How one camera is read.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::super::messages::Float64MultiArray;
-use super::super::nearest::nearest;
+use super::super::nearest::{hint, nearest};
 
 /// Which columns make up a state group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,10 +38,6 @@ pub enum ColumnError {
     Offset { offset: u32, found: usize },
     #[error("column '{column}' is {value}, not a finite number")]
     NotFinite { column: String, value: f64 },
-}
-
-fn hint(nearest: &Option<String>) -> String {
-    nearest.as_ref().map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
 }
 
 impl ColumnMap {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::super::nearest::nearest;
+use super::super::nearest::{hint, nearest};
 
 /// Names that an error lists at most.
 const SHOWN_NAMES: usize = 12;
@@ -36,19 +36,12 @@ pub enum JointError {
         "{names} names, but {values} values in `{field}`; it has to be empty or as long as `name`"
     )]
     Length { field: &'static str, names: usize, values: usize },
-    #[error("joint '{joint}' (group '{group}') {}; the message has: {}", hint(.nearest), list(.seen))]
+    #[error("joint '{joint}' (group '{group}') is missing{}; the message has: {}", hint(.nearest), list(.seen))]
     Missing { joint: String, group: String, nearest: Option<String>, seen: Vec<String> },
     #[error("joint '{joint}' is in the message twice")]
     Twice { joint: String },
     #[error("position of joint '{joint}' is {value}, not a finite number")]
     NotFinite { joint: String, value: f64 },
-}
-
-fn hint(nearest: &Option<String>) -> String {
-    match nearest {
-        Some(name) => format!("is missing; did you mean '{name}'?"),
-        None => "is missing".to_owned(),
-    }
 }
 
 fn list(names: &[String]) -> String {

@@ -12,6 +12,7 @@ use pose::PoseLayout;
 
 use super::messages::{Float64, Float64MultiArray, JointState, MessageError, PoseStamped};
 use super::rigid::{RigidError, rigid};
+use super::tf::bare;
 use crate::history::StateSample;
 
 /// How the messages of one topic become state groups.
@@ -158,9 +159,7 @@ fn apply(group: &str, map: Option<&AffineMap>, values: &mut [f64]) -> Result<(),
     Ok(())
 }
 
-/// tf2 takes frame names with and without a slash in front for the same; so do we.
 fn check_frame(group: &str, base_frame: Option<&str>, found: &str) -> Result<(), ReadError> {
-    let bare = |name: &str| name.strip_prefix('/').unwrap_or(name).to_owned();
     match base_frame {
         Some(base_frame) if bare(base_frame) != bare(found) => Err(ReadError::Frame {
             group: group.to_owned(),

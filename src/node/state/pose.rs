@@ -8,6 +8,7 @@ use nalgebra::Isometry3;
 use super::super::rigid::quaternion_xyzw;
 use crate::contract::{ActionReference, Embodiment, PoseFormat, RotationFormat, StateEncoding};
 use crate::decode::Pose;
+use crate::rotation;
 
 /// The values of a group that is observed as a pose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +119,9 @@ impl PoseLayout {
                 vec![w, x, y, z]
             }
             PoseLayout::Rotvec => write(PoseFormat::Rotvec)[POSITION..].to_vec(),
-            PoseLayout::Rot6d => write(PoseFormat::Rot6d)[POSITION..].to_vec(),
+            PoseLayout::Rot6d => {
+                rotation::to_6d(&pose.rotation.to_rotation_matrix().into_inner()).to_vec()
+            }
             PoseLayout::RotationMatrix => {
                 let rotation = pose.rotation.to_rotation_matrix().into_inner();
                 rotation.transpose().as_slice().to_vec()

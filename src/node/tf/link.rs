@@ -6,6 +6,7 @@ use std::sync::Arc;
 use nalgebra::Isometry3;
 
 use super::TransformRefused;
+use crate::history::seconds;
 
 /// Poses are kept for this long, as in tf2.
 pub const KEEP_NS: i64 = 10_000_000_000;
@@ -64,7 +65,7 @@ pub struct Jump {
 
 impl Jump {
     fn is_implausible(&self) -> bool {
-        let seconds = self.within_ns as f64 / 1e9;
+        let seconds = seconds(self.within_ns);
         let shifted = self.metres > JUMP_M && self.metres > MAX_SPEED_M_S * seconds;
         let turned = self.radians > JUMP_RAD && self.radians > MAX_SPEED_RAD_S * seconds;
         shifted || turned

@@ -15,6 +15,8 @@ pub use tree::{Found, LookupError, Query};
 
 use link::{KEEP_NS, Link};
 
+use crate::history::seconds;
+
 /// At most this many frames are kept; a humanoid has about a hundred.
 pub const MAX_FRAMES: usize = 1024;
 
@@ -45,9 +47,9 @@ pub enum TransformRefused {
     Circle { parent: String, child: String },
     #[error("frame '{child}' would be number {}; at most {MAX_FRAMES} are kept, and all of them are asked for", MAX_FRAMES + 1)]
     TooMany { child: String },
-    #[error("frame '{child}' has two different transforms at {:.3} s: there are two publishers of it", *stamp_ns as f64 / 1e9)]
+    #[error("frame '{child}' has two different transforms at {:.3} s: there are two publishers of it", seconds(*stamp_ns))]
     Contradiction { child: String, stamp_ns: i64 },
-    #[error("the transform of frame '{child}' is {:.3} s older than the newest one of /tf", *behind_ns as f64 / 1e9)]
+    #[error("the transform of frame '{child}' is {:.3} s older than the newest one of /tf", seconds(*behind_ns))]
     Late { child: String, behind_ns: i64 },
 }
 
@@ -199,8 +201,8 @@ fn named<'a>(parent: &'a str, child: &'a str) -> Result<(&'a str, &'a str), Tran
     Ok((parent, child))
 }
 
-/// Frame names of ROS 1 begin with a slash; tf2 takes it away.
-fn bare(frame: &str) -> &str {
+/// A frame's name as tf2 has it: those of ROS 1 begin with a slash.
+pub fn bare(frame: &str) -> &str {
     frame.strip_prefix('/').unwrap_or(frame)
 }
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use nalgebra::Isometry3;
 
-use super::super::nearest::nearest;
+use super::super::nearest::{hint, nearest};
 use super::link::{AGREE_NS, Gap, Jump, Link};
 use super::{Transforms, bare};
+use crate::history::seconds;
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -63,14 +64,6 @@ pub enum LookupError {
         .jump.metres, .jump.radians, seconds(.jump.within_ns)
     )]
     Jump { parent: String, child: String, jump: Jump },
-}
-
-fn hint(nearest: &Option<String>) -> String {
-    nearest.as_ref().map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
-}
-
-fn seconds(nanoseconds: i64) -> f64 {
-    nanoseconds as f64 / 1e9
 }
 
 /// A frame on the way up.
