@@ -82,8 +82,12 @@ impl Link {
         self.moving.len()
     }
 
+    /// Forgets all that moves, and when the pose for all time was set: stamps of a new clock may be smaller.
     pub fn clear_moving(&mut self) {
         self.moving.clear();
+        if let Some((stamp_ns, _)) = &mut self.fixed {
+            *stamp_ns = i64::MIN;
+        }
     }
 
     /// Whether both topics claim the frame.

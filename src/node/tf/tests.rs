@@ -265,6 +265,20 @@ fn a_new_clock_keeps_what_is_fixed() {
 }
 
 #[test]
+fn a_new_clock_may_fix_another_pose_at_an_earlier_stamp() {
+    let mut transforms = Transforms::default();
+    let fix = |transforms: &mut Transforms, stamp_ns, x| {
+        transforms.insert_static(stamp_ns, "link", "tip", pose(x, 0.0, 0.0, 0.0)).expect("fixed");
+        transforms.lookup(&query("link", "tip", 0)).expect("known").pose.translation.x
+    };
+    assert_eq!(fix(&mut transforms, 100, 1.0), 1.0);
+    assert_eq!(fix(&mut transforms, 50, 2.0), 1.0, "of one clock, the later message holds");
+    transforms.clear_moving();
+    assert_eq!(fix(&mut transforms, 50, 3.0), 3.0);
+    assert_eq!(fix(&mut transforms, 40, 4.0), 3.0);
+}
+
+#[test]
 fn the_shortest_arc_is_taken() {
     let mut transforms = Transforms::default();
     let turned = |angle: f64| {
