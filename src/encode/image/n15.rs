@@ -51,7 +51,7 @@ impl FrameChain {
 
     /// Encodes `frame` into `out`, `[3, SIDE, SIDE]`, values from -1 to 1.
     pub fn encode(&mut self, frame: &Frame, out: &mut [f32; OUTPUT_LEN]) {
-        let size = Size { width: frame.width() as usize, height: frame.height() as usize };
+        let size = Size::of(frame);
         let (_, crop, resizer) = match &mut self.resizer {
             Some(built) if built.0 == size => built,
             slot => {

@@ -83,8 +83,7 @@ impl FrameChain {
                 found: out.len(),
             });
         }
-        let size = Size { width: frame.width() as usize, height: frame.height() as usize };
-        self.encode_picture(View::new(frame.rgb(), size), out);
+        self.encode_picture(View::new(frame.rgb(), Size::of(frame)), out);
         Ok(())
     }
 

@@ -110,7 +110,7 @@ impl FrameChain {
 
     /// Encodes `frame` into `picture`, whose buffer is used again.
     pub fn encode(&mut self, frame: &Frame, picture: &mut Picture) {
-        let size = size(frame.width(), frame.height());
+        let size = Size::of(frame);
         let steps = match &mut self.steps {
             Some(steps) if steps.frame == size => steps,
             slot => slot.insert(Steps::new(size, Geometry::new(size, self.params, self.letterbox))),

@@ -1,6 +1,7 @@
 //! Rectangles of pixels that are looked at where they lie.
 
 use super::CHANNELS;
+use crate::contract::Frame;
 
 /// Width and height in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,10 @@ pub(super) struct Size {
 impl Size {
     pub fn square(side: usize) -> Self {
         Self { width: side, height: side }
+    }
+
+    pub fn of(frame: &Frame) -> Self {
+        Self { width: frame.width() as usize, height: frame.height() as usize }
     }
 
     /// Bytes of an RGB picture of this size.
