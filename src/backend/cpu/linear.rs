@@ -416,6 +416,10 @@ mod tests {
             for (kind, found) in results.iter().enumerate() {
                 assert_close(&format!("kind {kind}"), found, &exact, case.tolerance());
             }
+            // All but the first multiply and add in one step.
+            for found in &results[2..] {
+                assert_eq!(found, &results[1]);
+            }
         }
     }
 

@@ -1,7 +1,8 @@
 //! Products of f32 rows with a few columns of weights: the inside of every product with the checkpoint.
 //!
 //! The lanes of a vector are columns of the product. So every sum is taken in the order of `k`, in one lane: it does not
-//! depend on the vector width of the machine, on the shape of a tile, on the number of rows or on threads.
+//! depend on the vector width of the machine, as long as it multiplies and adds in one step, on the shape of a tile, on
+//! the number of rows or on threads.
 
 use pulp::Simd;
 
