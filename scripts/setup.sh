@@ -158,13 +158,13 @@ write_env() {
 
 # --- The interfaces ---
 
-# build_interfaces SOURCE PREFIX PYTHON [CMAKE ARGUMENT...]
+# build_interfaces SOURCE PREFIX [CMAKE ARGUMENT...]
 build_interfaces() {
-  local source=$1 prefix=$2 python=$3 build=$ROS_DIR/build
-  shift 3
+  local source=$1 prefix=$2 build=$ROS_DIR/build
+  shift 2
   local generator=()
   ! command -v ninja >/dev/null || generator=(-G Ninja)
-  rm -rf "$build" "$prefix" &&
+  rm -rf "$build" &&
     cmake -S "$source" -B "$build" "${generator[@]}" -DCMAKE_INSTALL_PREFIX="$prefix" \
       -DPython3_EXECUTABLE="$python" -DBUILD_TESTING=OFF "$@" &&
     cmake --build "$build" --parallel "$(nproc)" &&
@@ -192,14 +192,14 @@ else
   PATH=$VENV/bin:$PATH
 fi
 
-# prepare_interfaces LABEL SOURCE PREFIX [CMAKE ARGUMENT...]: builds them, unless the prefix is complete and made with
-# just this ROS 2.
-prepare_interfaces() {
-  local label=$1 source=$2 prefix=$3 mark=$3/.complete
-  shift 3
+# prepare LABEL PREFIX COMMAND...: fills a prefix by a command, unless it is complete and made with just this ROS 2.
+prepare() {
+  local label=$1 prefix=$2 mark=$2/.complete
+  shift 2
   [ "$kind" = sourced ] || mark=$mark-$(venv_fingerprint)
   if [ ! -e "$mark" ]; then
-    step "$label" build_interfaces "$source" "$prefix" "$python" "$@" || die "The $label could not be built (see above)."
+    rm -rf "$prefix"
+    step "$label" "$@" || die "The $label could not be built (see above)."
     touch "$mark"
   fi
 }
@@ -208,14 +208,33 @@ prepare_interfaces() {
 prefix_of() { echo "$ROS_DIR/$([ "$kind" = local ] || echo "$ROS_DISTRO/")$1"; }
 interfaces=$(prefix_of "interfaces-$(cmake -P "$ROOT/ros/interface_hash.cmake")")
 
-# The message of /tf comes with every larger ROS 2, but not with the wheels.
+# Messages that come with every larger ROS 2, but not with the wheels.
+missing=()
+for package in tf2_msgs control_msgs; do
+  if [ "$kind" = local ] || ! has_package "$package"; then
+    missing+=("$package")
+  fi
+done
+hash_of_missing() {
+  local package
+  for package in "${missing[@]}"; do
+    find "$ROOT/ros/$package" -type f | LC_ALL=C sort | xargs cat
+  done | sha256sum | cut -c1-12
+}
+build_missing() {
+  local package
+  for package in "${missing[@]}"; do
+    build_interfaces "$ROOT/ros/$package" "$more" || return
+  done
+}
 more=
-if [ "$kind" = local ] || ! has_package tf2_msgs; then
-  more=$(prefix_of "tf2_msgs-$(cat "$ROOT"/ros/tf2_msgs/{package.xml,CMakeLists.txt,msg/*} | sha256sum | cut -c1-12)")
+if [ ${#missing[@]} -gt 0 ]; then
+  more=$(prefix_of "messages-$(hash_of_missing)")
 fi
 write_env "$interfaces" "$python" "$more"
 # shellcheck disable=SC1091
 source "$ROS_DIR/env.sh"
-[ -z "$more" ] || prepare_interfaces "message of /tf" "$ROOT/ros/tf2_msgs" "$more"
-prepare_interfaces "interfaces of gr00t_blackhole" "$ROOT" "$interfaces" -DGR00T_BLACKHOLE_INTERFACES_ONLY=ON
+[ -z "$more" ] || prepare "messages that this ROS 2 lacks" "$more" build_missing
+prepare "interfaces of gr00t_blackhole" "$interfaces" \
+  build_interfaces "$ROOT" "$interfaces" -DGR00T_BLACKHOLE_INTERFACES_ONLY=ON
 say "set up; next: source .ros/env.sh && cargo build --release"

@@ -13,7 +13,7 @@ use gr00t_blackhole::backend::Backend;
 use gr00t_blackhole::backend::cpu::CpuBackend;
 use gr00t_blackhole::checkpoint::synth::{self, Size};
 use gr00t_blackhole::checkpoint::{Network, Snapshot};
-use gr00t_blackhole::contract::{CancelToken, Letterbox, Noise, PredictOptions, Version};
+use gr00t_blackhole::contract::{Letterbox, Noise, PredictOptions, Version};
 use gr00t_blackhole::encode::image::n17::{FrameChain, FrameChainParams, PatchWriter, Picture};
 use gr00t_blackhole::encode::n17::Encoder;
 use gr00t_blackhole::encode::prompt::n17::IMAGE_TOKEN_ID;
@@ -67,7 +67,7 @@ fn the_network_reproduces_the_stored_case() {
     let mut taps = Taps::default();
     let tensors = Arc::clone(snapshot.tensors());
     let mut backend = CpuBackend::load(tensors, Box::new(model), 0, Some(&mut taps)).unwrap();
-    let output = backend.run(&input, &CancelToken::default(), Some(&mut taps)).unwrap();
+    let output = backend.run(&input, &PredictOptions::default(), Some(&mut taps)).unwrap();
     case.check_taps(&taps);
     check("action_pred", &case.f32("action_pred").values, &output.actions, 1e-5);
 }

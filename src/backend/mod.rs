@@ -4,7 +4,7 @@ pub mod cpu;
 
 use std::time::Duration;
 
-use crate::contract::{CancelToken, TapSink};
+use crate::contract::{PredictOptions, TapSink};
 use crate::encode::ModelInput;
 use crate::program::StageKind;
 
@@ -13,11 +13,11 @@ pub trait Backend: Send {
     /// What it is, for logs: `cpu (2 threads)`.
     fn describe(&self) -> String;
 
-    /// One forward pass, from model input to the normalised chunk. `taps` gets every named intermediate value.
+    /// One forward pass, from model input to the normalised chunk; of the options it heeds `cancel` and `progress`. `taps` gets every named intermediate value.
     fn run(
         &mut self,
         input: &ModelInput,
-        cancel: &CancelToken,
+        options: &PredictOptions,
         taps: Option<&mut dyn TapSink>,
     ) -> Result<ModelOutput, BackendError>;
 }

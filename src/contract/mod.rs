@@ -16,7 +16,7 @@ pub use embodiment::{
 };
 pub use letterbox::Letterbox;
 pub use observation::{FRAME_SIDE, Frame, FrameError, Observation};
-pub use options::{CancelToken, Noise, PredictOptions, TapSink};
+pub use options::{CancelToken, Noise, PredictOptions, Progress, TapSink};
 pub use rotation::{EulerOrder, RotationFormat};
 pub use state::{StateError, checked_state_group, state_group};
 pub use version::Version;

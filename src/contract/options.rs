@@ -19,6 +19,8 @@ pub struct PredictOptions {
     pub noise: Option<Noise>,
     /// Raised by another thread to end the prediction early.
     pub cancel: CancelToken,
+    /// Told about every stage as it begins.
+    pub progress: Progress,
 }
 
 /// A flag shared between the thread that predicts and one that may stop it.
@@ -33,6 +35,32 @@ impl CancelToken {
 
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Whoever wants to know which stage a prediction is in; nobody by default.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<dyn Fn(&'static str) + Send + Sync>>);
+
+impl Progress {
+    /// `listener` is called by the thread that predicts, with the names of [`StageTimings::stages`].
+    ///
+    /// [`StageTimings::stages`]: super::StageTimings::stages
+    pub fn to(listener: impl Fn(&'static str) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    /// A stage begins.
+    pub fn begin(&self, stage: &'static str) {
+        if let Some(listener) = &self.0 {
+            listener(stage);
+        }
+    }
+}
+
+impl std::fmt::Debug for Progress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "Progress(listener)" } else { "Progress(nobody)" })
     }
 }
 

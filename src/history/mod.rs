@@ -209,6 +209,28 @@ impl History {
         self.now = Some(now);
     }
 
+    /// The newest sample of state source number `source`, and its stamp.
+    pub fn newest_state(&self, source: usize) -> Option<(i64, &StateSample)> {
+        self.states.get(source)?.track.at(0)
+    }
+
+    /// The newest reading of every input that has one.
+    pub fn newest(&self) -> Vec<Reading> {
+        let reading = |input: &str, topic: &str, stamp_ns: Option<i64>| {
+            let (input, topic) = (input.to_owned(), topic.to_owned());
+            stamp_ns.map(|stamp_ns| Reading { input, topic, delta: 0, stamp_ns })
+        };
+        let cameras = self.inputs.cameras.iter().zip(&self.cameras);
+        let frames = cameras
+            .filter_map(|(camera, source)| reading(&camera.key, &camera.topic, source.track.newest()));
+        let states = self.inputs.states.iter().zip(&self.states);
+        let samples = states.flat_map(|(state, source)| {
+            let stamp_ns = source.track.newest();
+            state.groups.iter().filter_map(move |group| reading(group, &state.topic, stamp_ns))
+        });
+        frames.chain(samples).collect()
+    }
+
     /// How often the clock has jumped.
     pub fn clock_jumps(&self) -> u64 {
         self.jumps

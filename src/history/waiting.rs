@@ -41,6 +41,19 @@ pub enum Lack {
     Stale { age_ns: i64, max_age_ns: i64, silent_ns: Option<i64>, refusal: Option<String> },
 }
 
+impl Waiting {
+    /// Camera key, state group or topic that the first lack is about, and whether a message came but cannot be used.
+    pub fn input(&self) -> Option<(String, bool)> {
+        self.0.iter().find_map(|lack| match lack {
+            WaitingFor::Clock | WaitingFor::Instruction => None,
+            WaitingFor::Camera { key, lack, .. } => Some((key.clone(), lack.is_refusal())),
+            WaitingFor::State { groups, lack, .. } => {
+                Some((groups.first().cloned().unwrap_or_default(), lack.is_refusal()))
+            }
+        })
+    }
+}
+
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, item) in self.0.iter().enumerate() {
@@ -73,6 +86,14 @@ impl fmt::Display for WaitingFor {
 }
 
 impl Lack {
+    fn is_refusal(&self) -> bool {
+        match self {
+            Lack::Nothing { refusal }
+            | Lack::NoPose { refusal, .. }
+            | Lack::Stale { refusal, .. } => refusal.is_some(),
+        }
+    }
+
     fn text(&self, reading: &str) -> String {
         match self {
             Lack::Nothing { refusal: None } => format!("no {reading} yet"),

@@ -1,11 +1,15 @@
 //! The ROS 2 node: sensor topics in, action chunks out; and the tools beside it on the topics.
 
+#[cfg(any(feature = "ros", test))]
+mod action;
 pub mod compressed;
 pub mod image;
 #[cfg(any(feature = "ros", test))]
 mod instruction;
 pub mod intake;
 pub mod messages;
+#[cfg(any(feature = "ros", test))]
+mod lifecycle;
 mod nearest;
 pub mod params;
 pub mod poses;
@@ -13,11 +17,18 @@ pub mod rigid;
 pub mod sensors;
 pub mod settings;
 pub mod state;
+mod stop;
 pub mod tf;
 pub mod trajectory;
 
 #[cfg(feature = "ros")]
+mod core;
+#[cfg(feature = "ros")]
+mod engine;
+#[cfg(feature = "ros")]
 mod inputs;
+#[cfg(feature = "ros")]
+mod model;
 #[cfg(feature = "ros")]
 mod param_services;
 #[cfg(feature = "ros")]
@@ -27,15 +38,17 @@ mod publish;
 #[cfg(feature = "ros")]
 mod representation;
 #[cfg(feature = "ros")]
-mod running;
-#[cfg(feature = "ros")]
 mod runtime;
 #[cfg(feature = "ros")]
 mod services;
 #[cfg(feature = "ros")]
 mod session;
 #[cfg(feature = "ros")]
+mod spin;
+#[cfg(feature = "ros")]
 pub mod start;
+#[cfg(feature = "ros")]
+mod subscriptions;
 #[cfg(feature = "ros")]
 mod view;
 #[cfg(feature = "ros")]

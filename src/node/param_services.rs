@@ -2,10 +2,11 @@
 //!
 //! They are our own because r2r's know neither ranges nor read-only parameters nor `/parameter_events`.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use futures::future::{BoxFuture, join_all};
-use futures::{Future, Stream, StreamExt};
+use futures::future::BoxFuture;
+use futures::{Stream, StreamExt};
 use r2r::rcl_interfaces::msg::{
     FloatingPointRange, IntegerRange, ListParametersResult, Parameter, ParameterDescriptor,
     ParameterEvent, ParameterType, ParameterValue as ValueMessage, SetParametersResult,
@@ -15,26 +16,32 @@ use r2r::rcl_interfaces::srv::{
     SetParametersAtomically,
 };
 use r2r::{Node, Publisher, QosProfile, ServiceRequest, WrappedServiceTypeSupport};
+use tokio::sync::mpsc::UnboundedSender;
 use tracing::{info, warn};
 
+use super::core::Core;
+use super::engine::Event;
 use super::instruction::{INSTRUCTION, check_given};
 use super::params::{Declared, Kind, ParamError, Params, Range, Value};
 use super::runtime::{Shared, locked, time_message};
 
-/// Creates the services; the future answers them until the node ends.
+/// Answers a service until the node ends.
+pub type Task = BoxFuture<'static, ()>;
+
+/// Creates the services.
 ///
 /// # Errors
 /// What rcl reports.
 pub fn serve(
     node: &mut Node,
-    shared: &Arc<Shared>,
+    core: &Arc<Core>,
     changes: &Arc<ParamChanges>,
-) -> r2r::Result<impl Future<Output = ()> + use<>> {
+) -> r2r::Result<Vec<Task>> {
     let name = node.name()?;
-    let mut tasks: Vec<BoxFuture<'static, ()>> = Vec::new();
+    let mut tasks: Vec<Task> = Vec::new();
 
     let requests = service::<GetParameters::Service>(node, &name, "get_parameters")?;
-    let known = shared.clone();
+    let known = core.clone();
     tasks.push(Box::pin(answer(requests, move |request: &GetParameters::Request| {
         let params = locked(&known.params);
         let value = |name: &String| params.get(name).map(|(_, value)| value_message(value));
@@ -43,7 +50,7 @@ pub fn serve(
     })));
 
     let requests = service::<GetParameterTypes::Service>(node, &name, "get_parameter_types")?;
-    let known = shared.clone();
+    let known = core.clone();
     tasks.push(Box::pin(answer(requests, move |request: &GetParameterTypes::Request| {
         let params = locked(&known.params);
         let kind = |name: &String| params.get(name).map(|(declared, _)| type_number(declared));
@@ -52,7 +59,7 @@ pub fn serve(
     })));
 
     let requests = service::<DescribeParameters::Service>(node, &name, "describe_parameters")?;
-    let known = shared.clone();
+    let known = core.clone();
     tasks.push(Box::pin(answer(requests, move |request: &DescribeParameters::Request| {
         let params = locked(&known.params);
         let describe = |name: &String| params.get(name).map(|(declared, _)| descriptor(declared));
@@ -65,7 +72,7 @@ pub fn serve(
     })));
 
     let requests = service::<ListParameters::Service>(node, &name, "list_parameters")?;
-    let known = shared.clone();
+    let known = core.clone();
     tasks.push(Box::pin(answer(requests, move |request: &ListParameters::Request| {
         ListParameters::Response {
             result: list(&locked(&known.params), &request.prefixes, request.depth),
@@ -85,10 +92,7 @@ pub fn serve(
     tasks.push(Box::pin(answer(requests, move |request: &SetParametersAtomically::Request| {
         SetParametersAtomically::Response { result: setter.set_all(&request.parameters) }
     })));
-    let all = join_all(tasks);
-    Ok(async move {
-        all.await;
-    })
+    Ok(tasks)
 }
 
 fn service<S: WrappedServiceTypeSupport + 'static>(
@@ -116,8 +120,9 @@ pub async fn answer<S>(
 
 /// What it takes to change parameters and to tell everybody.
 pub struct ParamChanges {
-    node: String,
-    shared: Arc<Shared>,
+    core: Arc<Core>,
+    /// Hears of a new instruction.
+    engine: UnboundedSender<Event>,
     /// A publisher may be used by one thread at a time.
     events: Mutex<Publisher<ParameterEvent>>,
 }
@@ -125,13 +130,13 @@ pub struct ParamChanges {
 impl ParamChanges {
     /// # Errors
     /// What rcl reports.
-    pub fn new(node: &mut Node, shared: &Arc<Shared>) -> r2r::Result<Self> {
+    pub fn new(
+        node: &mut Node,
+        core: &Arc<Core>,
+        engine: UnboundedSender<Event>,
+    ) -> r2r::Result<Self> {
         let events = node.create_publisher("/parameter_events", QosProfile::parameter_events())?;
-        Ok(Self {
-            node: node.fully_qualified_name()?,
-            shared: shared.clone(),
-            events: Mutex::new(events),
-        })
+        Ok(Self { core: core.clone(), engine, events: Mutex::new(events) })
     }
 
     /// Changes all of these or none, and publishes what has changed.
@@ -139,27 +144,46 @@ impl ParamChanges {
     /// # Errors
     /// The first change that is not possible.
     pub fn set(&self, changes: Vec<(String, Value)>) -> Result<(), ParamError> {
-        for (name, value) in &changes {
-            if let (INSTRUCTION, Value::Text(instruction)) = (name.as_str(), value) {
-                check_given(&self.shared.instruction_check, instruction)?;
+        // Until a policy is configured, nobody knows what its prompt can hold; then it is checked.
+        if let Some(shared) = self.core.configured() {
+            for (name, value) in &changes {
+                if let (INSTRUCTION, Value::Text(instruction)) = (name.as_str(), value) {
+                    check_given(&shared.instruction_check, instruction)?;
+                }
             }
         }
         self.set_checked(changes)
     }
 
-    /// As [`Self::set`], for an instruction that was checked before. Another instruction is another goal.
+    /// As [`Self::set`], for an instruction that was checked before.
     pub fn set_checked(&self, changes: Vec<(String, Value)>) -> Result<(), ParamError> {
-        let changed = {
-            // Held throughout, so that nothing is predicted from the new instruction and the old goal's frames.
-            let mut sensors = locked(&self.shared.sensors);
-            let changed = locked(&self.shared.params).set(changes)?;
-            if changed.iter().any(|name| name == INSTRUCTION) {
-                sensors.history.begin_goal(self.shared.clock.now());
-            }
-            changed
+        let instructs = changes.iter().any(|(name, _)| name == INSTRUCTION);
+        let changed = match self.core.configured() {
+            None => locked(&self.core.params).set(changes)?,
+            Some(shared) => self.set_while_configured(&shared, changes)?,
         };
         self.announce(changed);
+        if instructs {
+            // An engine that is gone needs none.
+            let _ = self.engine.send(Event::InstructionSet);
+        }
         Ok(())
+    }
+
+    /// Another instruction is another goal, unless it is for the time after the goal of a client.
+    fn set_while_configured(
+        &self,
+        shared: &Shared,
+        changes: Vec<(String, Value)>,
+    ) -> Result<Vec<String>, ParamError> {
+        // Held throughout, so that nothing is predicted from the new instruction and the old goal's frames.
+        let mut sensors = locked(&shared.sensors);
+        let changed = locked(&self.core.params).set(changes)?;
+        let other = changed.iter().any(|name| name == INSTRUCTION);
+        if other && !self.core.goal_runs.load(Ordering::Acquire) {
+            sensors.history.begin_goal(self.core.clock.now());
+        }
+        Ok(changed)
     }
 
     fn set_all(&self, parameters: &[Parameter]) -> SetParametersResult {
@@ -175,7 +199,7 @@ impl ParamChanges {
             return;
         }
         let changed_parameters = {
-            let params = locked(&self.shared.params);
+            let params = locked(&self.core.params);
             let known = names.iter().filter_map(|name| params.get(name));
             known
                 .map(|(declared, value)| {
@@ -184,8 +208,8 @@ impl ParamChanges {
                 })
                 .collect()
         };
-        let stamp = time_message(self.shared.clock.now().ros_ns);
-        let node = self.node.clone();
+        let stamp = time_message(self.core.clock.now().ros_ns);
+        let node = self.core.node_name.clone();
         let event = ParameterEvent { stamp, node, changed_parameters, ..Default::default() };
         if let Err(error) = locked(&self.events).publish(&event) {
             warn!("a parameter event could not be published: {error}");

@@ -1,5 +1,6 @@
 //! Chunks as messages.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use r2r::geometry_msgs::msg::{Point, Pose, PoseArray, Quaternion};
@@ -12,20 +13,25 @@ use r2r::{Node, Publisher, QosProfile};
 use tracing::{info, warn};
 
 use super::poses::{PoseValues, poses};
+use super::action::goals::GoalId;
 use super::representation;
-use super::runtime::{Shared, locked, time_message};
-use super::settings::{PoseSettings, Settings, trajectory_lead_ns};
+use super::runtime::{Shared, duration_message, locked, time_message, uuid_message};
+use super::settings::{self, PoseSettings, Settings, trajectory_lead_ns};
+use super::stop::{Stop, hold, joint_names};
 use super::trajectory::{ActionJoints, Trajectory, trajectory};
-use crate::contract::{ActionChunk, ActionGroup, Representation};
+use crate::contract::{ActionChunk, ActionGroup, Observation, Representation};
 use crate::history::Reading;
 
 const NS_PER_S: f64 = 1e9;
 
-/// What a prediction was made from.
+/// What a prediction was made from, and for whom.
 pub struct Ticket {
+    pub observation: Arc<Observation>,
     pub readings: Vec<Reading>,
     /// When the observation was put together, node clock.
     pub begin_ns: i64,
+    /// `None`: nobody's, the timer asked.
+    pub goal: Option<GoalId>,
 }
 
 /// Where chunks go.
@@ -59,16 +65,20 @@ impl Publishers {
         })
     }
 
-    /// Publishes a chunk, its poses, and what is left of it as a trajectory.
-    pub fn publish(&self, shared: &Shared, ticket: &Ticket, chunk: &ActionChunk) {
-        let sequence = shared.counters.chunks.load(Ordering::Relaxed);
+    /// Publishes a chunk, its poses, and what is left of it as a trajectory; gives back the chunk as a message.
+    ///
+    /// # Errors
+    /// The chunk could not be published; then nothing is.
+    pub fn publish(
+        &self,
+        shared: &Shared,
+        ticket: &Ticket,
+        chunk: &ActionChunk,
+        sequence: u64,
+    ) -> r2r::Result<ChunkMessage> {
         let message = chunk_message(shared, ticket, chunk, sequence);
-        if let Err(error) = self.chunk.publish(&message) {
-            warn!("the chunk could not be published: {error}");
-            return;
-        }
-        shared.counters.chunks.fetch_add(1, Ordering::Relaxed);
-        if sequence == 0 {
+        self.chunk.publish(&message)?;
+        if shared.counters.chunks.fetch_add(1, Ordering::Relaxed) == 0 {
             let seconds = chunk.timings.total().as_secs_f64();
             info!("first chunk published; it took {seconds:.3} s");
         }
@@ -81,6 +91,46 @@ impl Publishers {
         }
         if with_poses {
             self.publish_poses(chunk);
+        }
+        Ok(message)
+    }
+
+    /// Publishes what brings the arm to rest, see [`Stop`].
+    pub fn publish_stop(&self, shared: &Shared) {
+        let (stop, with_trajectory, max_age_ns) = {
+            let params = locked(&shared.params);
+            let max_age_ns = settings::freshness(&params, shared.settings.timeline).state_max_age_ns;
+            (Stop::from_choice(params.text("stop")), params.bool("trajectory"), max_age_ns)
+        };
+        let joint_names = joint_names(&shared.settings);
+        if stop == Stop::Nothing || !with_trajectory || joint_names.is_empty() {
+            return;
+        }
+        let now_ns = shared.clock.now().ros_ns;
+        let held = || {
+            let sensors = locked(&shared.sensors);
+            hold(&shared.settings, &sensors.history, now_ns, max_age_ns, shared.settings.dt_ns)
+        };
+        let held = if stop == Stop::Hold { held() } else { Ok(None) };
+        let message = match held {
+            Ok(Some(trajectory)) => trajectory_message(trajectory),
+            Ok(None) => empty_trajectory(now_ns, joint_names),
+            Err(unknown) => {
+                warn!("the stop is an empty trajectory, since the position to hold is not known: {unknown}");
+                empty_trajectory(now_ns, joint_names)
+            }
+        };
+        if let Err(error) = self.trajectory.publish(&message) {
+            warn!("the stop could not be published: {error}");
+        }
+    }
+
+    /// Takes the topics off the graph.
+    pub fn destroy(self, node: &mut Node) {
+        node.destroy_publisher(self.chunk);
+        node.destroy_publisher(self.trajectory);
+        for (_, publisher) in self.poses {
+            node.destroy_publisher(publisher);
         }
     }
 
@@ -151,13 +201,7 @@ fn chunk_message(
     // The header has room for one frame: that of the poses, if they share it.
     let mut frames = settings.poses.iter().map(|pose| &pose.frame);
     let frame = frames.next().filter(|first| frames.all(|frame| frame == *first));
-    let ages = ticket.readings.iter().map(|reading| ObservationAge {
-        input: reading.input.clone(),
-        topic: reading.topic.clone(),
-        delta: reading.delta,
-        stamp: time_message(reading.stamp_ns),
-        age: (ticket.begin_ns - reading.stamp_ns) as f64 / NS_PER_S,
-    });
+    let ages = ticket.readings.iter().map(|reading| age_message(reading, ticket.begin_ns));
     let stages = chunk.timings.stages().into_iter();
     ChunkMessage {
         header: Header {
@@ -166,7 +210,7 @@ fn chunk_message(
         },
         sequence,
         // Sixteen zero bytes: no goal asked for this chunk.
-        goal_id: r2r::unique_identifier_msgs::msg::UUID { uuid: vec![0; 16] },
+        goal_id: uuid_message(&ticket.goal.unwrap_or_default()),
         version: chunk.version.name().to_owned(),
         embodiment: chunk.embodiment.clone(),
         backend: shared.backend.clone(),
@@ -184,6 +228,17 @@ fn chunk_message(
             .collect(),
         ages: ages.collect(),
         completed: time_message(shared.clock.now().ros_ns),
+    }
+}
+
+/// A reading and how old it is at `now_ns`.
+pub fn age_message(reading: &Reading, now_ns: i64) -> ObservationAge {
+    ObservationAge {
+        input: reading.input.clone(),
+        topic: reading.topic.clone(),
+        delta: reading.delta,
+        stamp: time_message(reading.stamp_ns),
+        age: now_ns.saturating_sub(reading.stamp_ns) as f64 / NS_PER_S,
     }
 }
 
@@ -207,13 +262,9 @@ pub fn representation_number(representation: Representation, joints: Option<&Act
 }
 
 fn trajectory_message(trajectory: Trajectory) -> JointTrajectory {
-    const NS_PER_S: i64 = 1_000_000_000;
     let points = trajectory.points.into_iter().map(|point| JointTrajectoryPoint {
         positions: point.positions,
-        time_from_start: r2r::builtin_interfaces::msg::Duration {
-            sec: i32::try_from(point.time_from_start_ns / NS_PER_S).unwrap_or(i32::MAX),
-            nanosec: (point.time_from_start_ns % NS_PER_S) as u32,
-        },
+        time_from_start: duration_message(point.time_from_start_ns),
         ..Default::default()
     });
     JointTrajectory {
@@ -221,4 +272,10 @@ fn trajectory_message(trajectory: Trajectory) -> JointTrajectory {
         joint_names: trajectory.joint_names,
         points: points.collect(),
     }
+}
+
+/// What joint_trajectory_controller takes for: drop the motion.
+fn empty_trajectory(stamp_ns: i64, joint_names: Vec<String>) -> JointTrajectory {
+    let header = Header { stamp: time_message(stamp_ns), frame_id: String::new() };
+    JointTrajectory { header, joint_names, points: Vec::new() }
 }

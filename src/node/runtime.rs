@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::action::goals::GoalId;
 use super::intake::Intake;
 use super::params::Params;
 use super::sensors::Sensors;
@@ -27,7 +28,7 @@ pub struct Shared {
     /// Whether the policy's prompt can hold an instruction.
     pub instruction_check: InstructionCheck,
     pub settings: Settings,
-    pub params: Mutex<Params>,
+    pub params: Arc<Mutex<Params>>,
     /// Locked before `params` where both are needed.
     pub sensors: Mutex<Sensors>,
     /// `None` for a policy that has no use for frames ahead of a request.
@@ -110,6 +111,25 @@ pub fn time_message(ns: i64) -> r2r::builtin_interfaces::msg::Time {
         sec: i32::try_from(ns.div_euclid(NS_PER_S)).unwrap_or(i32::MAX),
         nanosec: ns.rem_euclid(NS_PER_S) as u32,
     }
+}
+
+/// A duration message; what it cannot hold becomes its largest.
+pub fn duration_message(ns: i64) -> r2r::builtin_interfaces::msg::Duration {
+    const NS_PER_S: i64 = 1_000_000_000;
+    r2r::builtin_interfaces::msg::Duration {
+        sec: i32::try_from(ns.div_euclid(NS_PER_S)).unwrap_or(i32::MAX),
+        nanosec: ns.rem_euclid(NS_PER_S) as u32,
+    }
+}
+
+/// Seconds and nanoseconds of a message as nanoseconds.
+pub fn from_message(sec: i32, nanosec: u32) -> i64 {
+    i64::from(sec) * 1_000_000_000 + i64::from(nanosec)
+}
+
+/// The id of a goal as a message.
+pub fn uuid_message(id: &GoalId) -> r2r::unique_identifier_msgs::msg::UUID {
+    r2r::unique_identifier_msgs::msg::UUID { uuid: id.to_vec() }
 }
 
 /// Lets something through at most once in a while.

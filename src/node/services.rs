@@ -1,12 +1,16 @@
 //! `~/set_instruction` and `~/get_contract`.
 
+use std::sync::Arc;
+
 use r2r::gr00t_blackhole::msg::{
     ActionGroupSpec as ActionMessage, CameraSpec, Contract, StateGroupSpec as StateMessage,
 };
 use r2r::gr00t_blackhole::srv::{GetContract, SetInstruction};
+use r2r::{Node, QosProfile};
 
+use super::core::Core;
 use super::instruction::INSTRUCTION;
-use super::param_services::ParamChanges;
+use super::param_services::{ParamChanges, Task, answer};
 use super::params::Value;
 use super::publish::representation_number;
 use super::representation;
@@ -27,28 +31,59 @@ const FROM_TRANSFORM: u8 = StateMessage::TF as u8;
 const FROM_FLOAT: u8 = StateMessage::FLOAT as u8;
 const FROM_COLUMNS: u8 = StateMessage::FLOAT_ARRAY as u8;
 
+/// What a service says that needs a policy.
+const NOT_CONFIGURED: &str =
+    "no policy is configured; configure the node first (`ros2 lifecycle set NODE configure`)";
+
+/// Creates the services.
+///
+/// # Errors
+/// What rcl reports.
+pub fn serve(
+    node: &mut Node,
+    core: &Arc<Core>,
+    changes: &Arc<ParamChanges>,
+) -> r2r::Result<Vec<Task>> {
+    let qos = QosProfile::services_default;
+    let instructions = node.create_service::<SetInstruction::Service>("~/set_instruction", qos())?;
+    let contracts = node.create_service::<GetContract::Service>("~/get_contract", qos())?;
+    let (known, changes) = (core.clone(), changes.clone());
+    let set = move |request: &SetInstruction::Request| set_instruction(&known, &changes, request);
+    let known = core.clone();
+    let get = move |request: &GetContract::Request| get_contract(&known, request);
+    Ok(vec![Box::pin(answer(instructions, set)), Box::pin(answer(contracts, get))])
+}
+
 /// Changes the instruction from the next prediction on.
-pub fn set_instruction(
-    shared: &Shared,
+fn set_instruction(
+    core: &Core,
     changes: &ParamChanges,
     request: &SetInstruction::Request,
 ) -> SetInstruction::Response {
-    let refused = match (shared.instruction_check)(&request.instruction) {
-        Err(error) => Some(error.to_string()),
-        Ok(()) => {
-            let change = (INSTRUCTION.to_owned(), Value::Text(request.instruction.clone()));
-            changes.set_checked(vec![change]).err().map(|error| error.to_string())
+    let checked = match core.configured() {
+        None => Err(NOT_CONFIGURED.to_owned()),
+        Some(shared) => {
+            (shared.instruction_check)(&request.instruction).map_err(|error| error.to_string())
         }
     };
+    let refused = checked.and_then(|()| {
+        let change = (INSTRUCTION.to_owned(), Value::Text(request.instruction.clone()));
+        changes.set_checked(vec![change]).map_err(|error| error.to_string())
+    });
     SetInstruction::Response {
-        success: refused.is_none(),
-        message: refused.unwrap_or_default(),
-        instruction: locked(&shared.params).text(INSTRUCTION).to_owned(),
+        success: refused.is_ok(),
+        message: refused.err().unwrap_or_default(),
+        instruction: locked(&core.params).text(INSTRUCTION).to_owned(),
     }
 }
 
 /// What the node expects and answers.
-pub fn get_contract(shared: &Shared, request: &GetContract::Request) -> GetContract::Response {
+fn get_contract(core: &Core, request: &GetContract::Request) -> GetContract::Response {
+    let Some(shared) = core.configured() else {
+        let message = NOT_CONFIGURED.to_owned();
+        return GetContract::Response { success: false, message, ..Default::default() };
+    };
+    let shared = &*shared;
     let tag = &shared.embodiment.tag;
     if !request.embodiment.is_empty() && request.embodiment != *tag {
         let message = format!(
@@ -81,7 +116,7 @@ fn contract(shared: &Shared) -> Contract {
         noise_columns,
         horizon: embodiment.horizon as u32,
         dt: settings.dt_ns as f64 / NS_PER_S,
-        rate: settings.rate_hz.unwrap_or(0.0),
+        rate: settings.period_ns.map_or(0.0, |period_ns| NS_PER_S / period_ns as f64),
         cameras: cameras(shared, params.integer("camera_max_age_ms") as f64 / MS_PER_S),
         state: states(shared, params.integer("state_max_age_ms") as f64 / MS_PER_S),
         action: embodiment.action.iter().map(|group| action(shared, group)).collect(),

@@ -1,26 +1,34 @@
 //! Starting the node, and ending it.
 
 use std::panic;
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
 use r2r::{Node, ParameterValue};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing::{info, warn};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tracing::info;
 
-use super::instruction::{INSTRUCTION, check_given};
+use super::core::Core;
+use super::engine::{ActionServer, Engine};
+use super::lifecycle::machine::Asked;
+use super::lifecycle::{self, Manager};
+use super::param_services::{self, ParamChanges};
 use super::params::{self, Params, Value};
-use super::running::Running;
-use super::runtime::locked;
-use super::settings::{self, Settings};
+use super::runtime::{NodeClock, locked};
+use super::services;
+use super::spin::Spinner;
 use crate::cli::WrongUsage;
 use crate::contract::Version;
-use crate::policy::{Policy, PolicyOptions, choose_embodiment, open_snapshot};
 
 /// Default name of the node; topics of its own are below it.
 const NODE_NAME: &str = "policy";
 /// Threads that read messages and answer services.
 const TASK_THREADS: usize = 2;
+/// What runs when the process is to end gets this long.
+const END_LIMIT: Duration = Duration::from_millis(1800);
 
 /// The ROS 2 node: camera and joint-state topics in, action chunks out.
 #[derive(Debug, Args)]
@@ -59,44 +67,102 @@ pub fn run(args: &NodeArgs) -> Result<()> {
         .worker_threads(TASK_THREADS)
         .enable_all()
         .build()?;
-    let mut end = runtime.block_on(async { Ends::new() })?;
-    let node = create_node()?;
-    let overrides = with_version(overrides(&node), args.version)?;
-    let mut params = Params::new(overrides).map_err(usage)?;
-    let options = policy_options(&params)?;
-    let settings = fit_to_robot(&mut params, &options)?;
-    info!("loading {}", options.snapshot.display());
-    let loading = runtime.spawn_blocking(move || Policy::load(&options));
-    let policy = runtime.block_on(async {
-        tokio::select! {
-            loaded = loading => Some(loaded),
-            () = end.wait() => None,
-        }
+    let ended = runtime.block_on(async {
+        let end = Ends::new()?;
+        let node = create_node()?;
+        let overrides = with_version(overrides(&node), args.version)?;
+        let params = Params::new(overrides).map_err(usage)?;
+        live(node, params, end).await
     });
-    let Some(policy) = policy else {
-        info!("ended while loading");
-        // The thread that loads cannot be interrupted; nothing that it does outlives the process.
-        std::process::exit(0);
-    };
-    let policy = policy.context("loading the checkpoint panicked")??;
-    check_given(&policy.instruction_check(), params.text(INSTRUCTION)).map_err(usage)?;
-    let (running, mut faults) = Running::start(&runtime, node, policy, params, settings)?;
-    let fault = runtime.block_on(async {
-        tokio::select! {
-            () = end.wait() => None,
-            fault = faults.recv() => fault,
-        }
-    });
-    let clean = running.stop();
     runtime.shutdown_background();
-    if let Some(fault) = fault {
-        return Err(anyhow!(fault));
+    match ended? {
+        Ended::Clean => Ok(()),
+        // A thread that loads or predicts cannot be interrupted; nothing that it does outlives the process.
+        Ended::Abandoned => std::process::exit(0),
     }
-    if !clean {
-        warn!("the running prediction did not end in time and is abandoned");
-        std::process::exit(0);
+}
+
+enum Ended {
+    Clean,
+    /// Something still runs.
+    Abandoned,
+}
+
+/// The life of the node, from its first service to a signal or to a fault that it cannot live with.
+async fn live(mut node: Node, params: Params, mut end: Ends) -> Result<Ended> {
+    let autostart = params.bool("autostart");
+    if params.bool("use_sim_time") {
+        node.get_time_source().enable_sim_time(&mut node)?;
     }
-    Ok(())
+    let (name, namespace) = (node.fully_qualified_name()?, node.namespace()?);
+    let clock = NodeClock::new(node.get_ros_clock());
+    let core = Arc::new(Core::new(name, namespace, clock, params));
+    let (events, inbox) = unbounded_channel();
+    let (fault, mut faults) = unbounded_channel();
+
+    let (server, mut tasks) = ActionServer::new(&mut node, &events)?;
+    let (lifecycle, transitions) = lifecycle::Services::new(&mut node)?;
+    let changes = Arc::new(ParamChanges::new(&mut node, &core, events.clone())?);
+    tasks.extend(param_services::serve(&mut node, &core, &changes)?);
+    tasks.extend(services::serve(&mut node, &core, &changes)?);
+    let (spinner, handle) = Spinner::spawn(node, fault.clone())?;
+    let engine = Engine::new(core.clone(), server, inbox, events.clone());
+    let manager = Arc::new(Manager::new(core, handle, events, fault, transitions));
+    tasks.extend(lifecycle.serve(&manager));
+    tasks.push(Box::pin(engine.run()));
+    let tasks: Vec<_> = tasks.into_iter().map(tokio::spawn).collect();
+
+    let ended = until_the_end(&manager, autostart, &mut end, &mut faults).await;
+    // The thread that owns the node ends when nobody can ask it for anything any more.
+    for task in tasks {
+        task.abort();
+        let _ = task.await;
+    }
+    drop(manager);
+    spinner.join();
+    ended
+}
+
+/// Starts the node, waits for a signal or a fault, and shuts it down.
+async fn until_the_end(
+    manager: &Manager,
+    autostart: bool,
+    end: &mut Ends,
+    faults: &mut UnboundedReceiver<String>,
+) -> Result<Ended> {
+    let started = tokio::select! {
+        started = start(manager, autostart) => started,
+        () = end.wait() => {
+            info!("ended while loading");
+            manager.hurry();
+            return Ok(Ended::Abandoned);
+        }
+    };
+    let fault = match started {
+        Err(reason) => Some(reason),
+        Ok(()) => tokio::select! {
+            () = end.wait() => None,
+            fault = faults.recv() => fault.map(|fault| anyhow!(fault)),
+        },
+    };
+    manager.hurry();
+    // In the middle of a transition there is no way to shut down; the process ends all the same.
+    let shut_down = tokio::time::timeout(END_LIMIT, manager.make(&Asked::label("shutdown"))).await;
+    match fault {
+        Some(fault) => Err(fault),
+        None if matches!(shut_down, Ok(Ok(()))) => Ok(Ended::Clean),
+        None => Ok(Ended::Abandoned),
+    }
+}
+
+/// Configures and activates, if the node is to do so by itself.
+async fn start(manager: &Manager, autostart: bool) -> Result<()> {
+    if !autostart {
+        info!("unconfigured; waiting for lifecycle transitions (parameter `autostart` is false)");
+        return Ok(());
+    }
+    manager.make(&Asked::label("configure")).await?;
+    manager.make(&Asked::label("activate")).await
 }
 
 /// SIGINT and SIGTERM, from the moment this exists.
@@ -175,34 +241,7 @@ fn value(value: &ParameterValue) -> Value {
     }
 }
 
-fn usage(error: impl ToString) -> WrongUsage {
+/// An error of whoever wrote the arguments or the parameters.
+pub fn usage(error: impl ToString) -> WrongUsage {
     WrongUsage(error.to_string())
-}
-
-fn policy_options(params: &Params) -> Result<PolicyOptions> {
-    let given = |name: &str| Some(params.text(name)).filter(|text| !text.is_empty());
-    let Some(snapshot) = given("snapshot") else {
-        return Err(usage(
-            "parameter 'snapshot' is empty; give the snapshot directory of the checkpoint",
-        )
-        .into());
-    };
-    Ok(PolicyOptions {
-        snapshot: snapshot.into(),
-        tokenizer: given("tokenizer").map(Into::into),
-        embodiment: given("embodiment").map(str::to_owned),
-        data_config: given("data_config").map(str::to_owned),
-        letterbox: settings::letterbox(params),
-        // The range of the parameter begins at 0.
-        threads: usize::try_from(params.integer("threads")).unwrap_or(0),
-        version: settings::version(params),
-    })
-}
-
-/// Declares the parameters that the robot brings and checks them all, before the checkpoint is loaded.
-fn fit_to_robot(params: &mut Params, options: &PolicyOptions) -> Result<Settings> {
-    let snapshot = open_snapshot(options)?;
-    let embodiment = choose_embodiment(&snapshot, options)?;
-    params.declare_robot(&settings::names(embodiment)).map_err(usage)?;
-    Ok(Settings::new(params, embodiment).map_err(usage)?)
 }

@@ -41,7 +41,7 @@ impl Predict for crate::policy::Policy {
 
 /// One prediction to be made; `ticket` comes back with its outcome.
 struct Job<T> {
-    observation: Observation,
+    observation: Arc<Observation>,
     options: PredictOptions,
     ticket: T,
 }
@@ -108,6 +108,7 @@ impl<T: Send + 'static> Worker<T> {
     }
 
     /// Whether a prediction is running.
+    #[cfg(test)]
     pub fn is_busy(&self) -> bool {
         self.shared.busy.load(Ordering::Acquire)
     }
@@ -118,7 +119,7 @@ impl<T: Send + 'static> Worker<T> {
     /// It cannot begin now.
     pub fn begin(
         &self,
-        observation: Observation,
+        observation: Arc<Observation>,
         options: PredictOptions,
         ticket: T,
     ) -> Result<(), Occupied> {
@@ -228,8 +229,8 @@ mod tests {
         }
     }
 
-    fn observation(instruction: &str) -> Observation {
-        Observation { instruction: instruction.to_owned(), ..Default::default() }
+    fn observation(instruction: &str) -> Arc<Observation> {
+        Arc::new(Observation { instruction: instruction.to_owned(), ..Default::default() })
     }
 
     type Outcomes = mpsc::Receiver<(u32, Result<String, String>)>;

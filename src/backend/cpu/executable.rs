@@ -108,6 +108,10 @@ impl Executable {
         Ok(())
     }
 
+    pub fn stage_kind(&self, stage: usize) -> StageKind {
+        self.program.stages[stage].kind
+    }
+
     /// Runs every stage of a program that has no inputs.
     pub fn run_all(
         &mut self,
@@ -130,12 +134,12 @@ impl Executable {
         threads: &rayon::ThreadPool,
         cancel: &CancelToken,
         taps: &mut Option<&mut dyn TapSink>,
-    ) -> Result<StageKind, BackendError> {
+    ) -> Result<(), BackendError> {
         let Self { program, memory, indices, token_ids, done_for } = self;
         let Stage { kind, leading_tokens, ops } = &program.stages[stage];
         let leading = leading_tokens.map(|count| &token_ids[..count]);
         if leading.is_some() && done_for[stage].as_deref() == leading {
-            return Ok(*kind);
+            return Ok(());
         }
         // A run that does not come to its end leaves nothing to rely on.
         done_for[stage] = None;
@@ -160,7 +164,7 @@ impl Executable {
         };
         threads.install(run)?;
         done_for[stage] = leading.map(<[u32]>::to_vec);
-        Ok(*kind)
+        Ok(())
     }
 }
 

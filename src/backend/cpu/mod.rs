@@ -22,7 +22,7 @@ use executable::{Constants, Executable};
 
 use super::{Backend, BackendError, ModelOutput};
 use crate::checkpoint::Checkpoint;
-use crate::contract::{CancelToken, TapSink};
+use crate::contract::{PredictOptions, TapSink};
 use crate::encode::ModelInput;
 use crate::program::{ACTIONS, Layout, ModelPrograms};
 
@@ -90,7 +90,7 @@ impl Backend for CpuBackend {
     fn run(
         &mut self,
         input: &ModelInput,
-        cancel: &CancelToken,
+        options: &PredictOptions,
         mut taps: Option<&mut dyn TapSink>,
     ) -> Result<ModelOutput, BackendError> {
         let position = self.executable(input.layout())?;
@@ -98,9 +98,11 @@ impl Backend for CpuBackend {
         executable.bind(input)?;
         let mut timings = Vec::with_capacity(executable.stages());
         for stage in 0..executable.stages() {
-            let start = Instant::now();
-            let kind =
-                executable.run_stage(stage, &self.checkpoint, &self.threads, cancel, &mut taps)?;
+            let kind = executable.stage_kind(stage);
+            options.progress.begin(kind.name());
+            let _span = tracing::debug_span!("stage", name = kind.name()).entered();
+            let (start, cancel) = (Instant::now(), &options.cancel);
+            executable.run_stage(stage, &self.checkpoint, &self.threads, cancel, &mut taps)?;
             timings.push((kind, start.elapsed()));
         }
         Ok(ModelOutput { actions: executable.export(ACTIONS).to_vec(), timings })

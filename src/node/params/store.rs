@@ -45,8 +45,8 @@ impl fmt::Display for ParamErrors {
 #[derive(Clone, Debug)]
 pub struct Params {
     declared: Vec<(Declared, Value)>,
-    /// Overrides of cameras and groups that are not declared yet.
-    pending: Vec<(String, Value)>,
+    /// Overrides of cameras and groups.
+    of_robot: Vec<(String, Value)>,
 }
 
 impl Params {
@@ -59,19 +59,19 @@ impl Params {
         let of_robot = |name: &str| {
             TABLE.iter().any(|entry| entry.scope != Scope::Node && entry.matches(name))
         };
-        let (pending, overrides) = overrides.into_iter().partition(|(name, _)| of_robot(name));
-        let mut params = Self { declared: Vec::new(), pending };
+        let (of_robot, overrides) = overrides.into_iter().partition(|(name, _)| of_robot(name));
+        let mut params = Self { declared: Vec::new(), of_robot };
         params.declare(&Names::default(), |scope| scope == Scope::Node, overrides)?;
         Ok(params)
     }
 
-    /// Declares the parameters of the robot's cameras and groups.
+    /// Declares the parameters of the robot's cameras and groups, in place of those of another one.
     ///
     /// # Errors
     /// Every override that is left without a parameter, or whose value does not fit.
     pub fn declare_robot(&mut self, names: &Names) -> Result<(), ParamErrors> {
-        let pending = std::mem::take(&mut self.pending);
-        self.declare(names, |scope| scope != Scope::Node, pending)
+        self.declared.retain(|(declared, _)| declared.entry.scope == Scope::Node);
+        self.declare(names, |scope| scope != Scope::Node, self.of_robot.clone())
     }
 
     fn declare(

@@ -1,5 +1,6 @@
 //! The table itself.
 
+use super::super::stop::Stop;
 use super::value::{Default, Range};
 
 /// What a parameter belongs to: the node, or every camera or group of the robot that is served.
@@ -96,6 +97,20 @@ pub const TABLE: &[Entry] = &[
         Range::Integer(0, 256),
         "Threads of the CPU backend; 0 for one per core.",
     ),
+    fixed(
+        Scope::Node,
+        "autostart",
+        Default::Bool(true),
+        Range::Any,
+        "Whether the node configures and activates itself; else it waits for lifecycle transitions (ros2 lifecycle set).",
+    ),
+    fixed(
+        Scope::Node,
+        "warm_up",
+        Default::Integer(1),
+        Range::Integer(0, 100),
+        "Predictions on a made-up observation while the node configures; it does not configure if the policy cannot predict. 0 for none.",
+    ),
     live(
         "instruction",
         Default::Text(""),
@@ -113,7 +128,38 @@ pub const TABLE: &[Entry] = &[
         "rate_hz",
         Default::Double(2.0),
         Range::Double(0.0, 200.0),
-        "Predictions per second that the timer aims at [Hz]; 0 for no timer.",
+        "Predictions per second that the timer aims at, and goals of ~/predict_chunk [Hz]; 0 for no timer, and for goals that predict without a pause.",
+    ),
+    fixed(
+        Scope::Node,
+        "execute_steps",
+        Default::Integer(0),
+        Range::Integer(0, 1000),
+        "Rows of a chunk that are executed before the next chunk takes over: predictions begin execute_steps / action_rate_hz apart, while the rest of the chunk bridges the time that a prediction takes. 0 for the pace of rate_hz.",
+    ),
+    live(
+        "preemption",
+        Default::Text("reject"),
+        Range::Choice(&["reject", "replace"]),
+        "What becomes of a goal of ~/predict_chunk while another one runs: it is rejected, or it replaces the other one.",
+    ),
+    live(
+        "goal_max_duration_s",
+        Default::Double(300.0),
+        Range::Double(0.001, 86_400.0),
+        "Time after which any goal ends, so that one whose client has vanished does not run for ever [s].",
+    ),
+    live(
+        "goal_start_timeout_ms",
+        Default::Integer(5000),
+        Range::Integer(0, 600_000),
+        "Time for which a new goal waits for inputs that are missing or cannot be used; after its first chunk it ends at once [ms].",
+    ),
+    live(
+        "stop",
+        Default::Text("hold"),
+        Range::Choice(Stop::CHOICES),
+        "What is published on ~/joint_trajectory when a goal ends before it has succeeded, and when the node is deactivated: one point where the joints are (hold), a trajectory without points (empty, which joint_trajectory_controller takes for a stop; also where the joints' positions are not known), or nothing.",
     ),
     fixed(
         Scope::Node,

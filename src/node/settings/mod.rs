@@ -15,6 +15,7 @@ pub use poses::PoseSettings;
 pub use states::{StateSettings, TransformSettings};
 
 const NANOSECONDS_PER_MS: i64 = 1_000_000;
+const NANOSECONDS_PER_S: f64 = 1e9;
 
 /// Everything that is fixed while the node runs.
 #[derive(Clone, Debug)]
@@ -28,8 +29,8 @@ pub struct Settings {
     pub frame_deltas: Vec<i32>,
     /// Length of a control step, nanoseconds.
     pub dt_ns: i64,
-    /// Predictions per second; `None` for no timer.
-    pub rate_hz: Option<f64>,
+    /// Time between two predictions, nanoseconds; `None` for no timer, and for goals that predict without a pause.
+    pub period_ns: Option<i64>,
     pub timeline: Timeline,
 }
 
@@ -83,10 +84,11 @@ impl Settings {
             states::sources(params, embodiment, &mut errors);
         let action_joints = actions::action_joints(params, embodiment, &mut errors);
         let poses = poses::poses(params, embodiment, &states, &transforms, &mut errors);
+        let dt_ns = (NANOSECONDS_PER_S / params.double("action_rate_hz")).round() as i64;
+        let period_ns = period_ns(params, embodiment, dt_ns, &mut errors);
         if !errors.is_empty() {
             return Err(ParamErrors(errors));
         }
-        let rate_hz = params.double("rate_hz");
         Ok(Self {
             cameras,
             states,
@@ -94,8 +96,8 @@ impl Settings {
             action_joints,
             poses,
             frame_deltas: embodiment.frame_deltas.clone(),
-            dt_ns: (1e9 / params.double("action_rate_hz")).round() as i64,
-            rate_hz: (rate_hz > 0.0).then_some(rate_hz),
+            dt_ns,
+            period_ns,
             timeline: if params.text("timeline") == "receive" {
                 Timeline::Receive
             } else {
@@ -129,6 +131,27 @@ impl Settings {
             frame_deltas: self.frame_deltas.clone(),
             step_ns: self.dt_ns,
         }
+    }
+}
+
+/// Of `execute_steps`, or else of `rate_hz`.
+fn period_ns(
+    params: &Params,
+    embodiment: &Embodiment,
+    dt_ns: i64,
+    errors: &mut Vec<ParamError>,
+) -> Option<i64> {
+    let steps = params.integer("execute_steps");
+    let horizon = embodiment.horizon;
+    if steps > horizon as i64 {
+        let reason = format!("is {steps}; a chunk of '{}' has {horizon} rows", embodiment.tag);
+        errors.push(unusable("execute_steps".to_owned(), reason));
+    }
+    let rate_hz = params.double("rate_hz");
+    match steps {
+        1.. => Some(steps.saturating_mul(dt_ns)),
+        _ if rate_hz > 0.0 => Some((NANOSECONDS_PER_S / rate_hz) as i64),
+        _ => None,
     }
 }
 

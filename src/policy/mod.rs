@@ -1,5 +1,7 @@
 //! The whole road from an observation to an action chunk.
 
+mod warm_up;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -72,6 +74,8 @@ pub enum PolicyError {
     Backend(#[from] BackendError),
     #[error("chunk refused: {0}")]
     Decode(DecodeError),
+    #[error("warm-up: the checkpoint takes frames of none of the sizes {tried:?}; set `warm_up` to 0")]
+    NoFrameSize { tried: [[u32; 2]; 3] },
 }
 
 impl Policy {
@@ -173,6 +177,24 @@ impl Policy {
         self.predict_with_taps(observation, options, None)
     }
 
+    /// Predicts from an observation without meaning, so that the first one that has one takes no longer than the others,
+    /// and to see that the policy answers at all. Returns how long it took.
+    ///
+    /// # Errors
+    /// The policy cannot predict.
+    pub fn warm_up(&mut self, options: &PredictOptions) -> Result<Duration, PolicyError> {
+        let start = Instant::now();
+        for size in warm_up::FRAME_SIZES {
+            let observation = warm_up::observation(&self.embodiment, size);
+            match self.predict(&observation, options) {
+                // Some checkpoints take frames of one shape alone.
+                Err(PolicyError::Observation(EncodeError::AspectRatio { .. })) => {}
+                predicted => return predicted.map(|_| start.elapsed()),
+            }
+        }
+        Err(PolicyError::NoFrameSize { tried: warm_up::FRAME_SIZES })
+    }
+
     /// As [`Policy::predict`]; `taps` gets every named intermediate value.
     pub fn predict_with_taps(
         &mut self,
@@ -180,11 +202,14 @@ impl Policy {
         options: &PredictOptions,
         taps: Option<&mut dyn TapSink>,
     ) -> Result<ActionChunk, PolicyError> {
+        let _span = tracing::debug_span!("predict", stamp_ns = observation.stamp_ns).entered();
         let noise = options.noise.clone().unwrap_or(Noise::Seed(self.version.default_seed()));
+        options.progress.begin("encode");
         let start = Instant::now();
         let input = self.encoder.encode(observation, &noise).map_err(PolicyError::Observation)?;
         let encode_time = start.elapsed();
-        let output = self.backend.run(input, &options.cancel, taps)?;
+        let output = self.backend.run(input, options, taps)?;
+        options.progress.begin("decode");
         let start = Instant::now();
         let [rows, cols] = self.action_shape;
         let groups =

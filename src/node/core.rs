@@ -1,0 +1,41 @@
+//! What lives as long as the process, whether a policy is loaded or not.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use super::params::Params;
+use super::runtime::{NodeClock, Shared, locked};
+
+/// Name, clock and parameters of the node, and the policy that is configured.
+pub struct Core {
+    /// With its namespace, such as `/left/policy`.
+    pub node_name: String,
+    pub namespace: String,
+    pub clock: NodeClock,
+    pub params: Arc<Mutex<Params>>,
+    /// While it does, a new instruction is none of its business.
+    pub goal_runs: AtomicBool,
+    configured: Mutex<Option<Arc<Shared>>>,
+}
+
+impl Core {
+    pub fn new(node_name: String, namespace: String, clock: NodeClock, params: Params) -> Self {
+        Self {
+            node_name,
+            namespace,
+            clock,
+            params: Arc::new(Mutex::new(params)),
+            goal_runs: AtomicBool::new(false),
+            configured: Mutex::new(None),
+        }
+    }
+
+    /// What belongs to the policy; `None` while none is configured.
+    pub fn configured(&self) -> Option<Arc<Shared>> {
+        locked(&self.configured).clone()
+    }
+
+    pub fn set_configured(&self, shared: Option<Arc<Shared>>) {
+        *locked(&self.configured) = shared;
+    }
+}

@@ -1,0 +1,145 @@
+//! What the engine does about predictions.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tracing::{info, warn};
+
+use super::super::action::goals::GoalId;
+use super::super::instruction::INSTRUCTION;
+use super::super::publish::Ticket;
+use super::super::runtime::{and_more, locked};
+use super::super::settings;
+use super::super::worker::Failure;
+use super::ending::{Outcome, Reason};
+use super::{Engine, Event, Prediction};
+use crate::contract::{ActionChunk, CancelToken, Noise, PredictOptions, Progress};
+use crate::history::{Moment, Sighting, Waiting};
+
+impl Engine {
+    /// Begins the timer's next chunk, if it is due and everything is there.
+    pub(super) fn work_on_timer(&mut self, now: Moment) {
+        let Some(model) = &self.model else { return };
+        if model.shared.settings.period_ns.is_none() || !self.timer.is_due(now.ros_ns) {
+            return;
+        }
+        let (instruction, seed) = {
+            let params = locked(&model.shared.params);
+            (params.text(INSTRUCTION).to_owned(), settings::seed(&params, model.shared.version))
+        };
+        match self.observe(now, &instruction) {
+            None => {}
+            Some(Ok(sighting)) => {
+                let missed = self.timer.begun(now.ros_ns);
+                self.count_missed_ticks(missed);
+                self.predict(sighting, Noise::Seed(seed), None, now);
+            }
+            Some(Err(waiting)) => {
+                self.timer.retry(now.ros_ns);
+                if self.waiting_notes.pass().is_some() {
+                    info!("waiting for {waiting}");
+                }
+            }
+        }
+    }
+
+    /// Moments of the timer that pass while a prediction is running.
+    pub(super) fn count_missed(&mut self, now: Moment) {
+        if self.goal.is_some() || self.timer_waits {
+            return;
+        }
+        let Some(model) = &self.model else { return };
+        if model.shared.settings.period_ns.is_some() && self.timer.is_due(now.ros_ns) {
+            let missed = 1 + self.timer.begun(now.ros_ns);
+            self.count_missed_ticks(missed);
+        }
+    }
+
+    fn count_missed_ticks(&self, missed: u64) {
+        if let Some(model) = &self.model {
+            model.shared.counters.missed_ticks.fetch_add(missed, Ordering::Relaxed);
+        }
+    }
+
+    /// What there is to see; `None` without a policy.
+    pub(super) fn observe(
+        &self,
+        now: Moment,
+        instruction: &str,
+    ) -> Option<Result<Sighting, Waiting>> {
+        let shared = &self.model.as_ref()?.shared;
+        let freshness = settings::freshness(&locked(&shared.params), shared.settings.timeline);
+        let seen = locked(&shared.sensors).observation(now, instruction, &freshness);
+        if seen.is_err() {
+            shared.counters.waiting_ticks.fetch_add(1, Ordering::Relaxed);
+        }
+        Some(seen)
+    }
+
+    pub(super) fn predict(
+        &mut self,
+        sighting: Sighting,
+        noise: Noise,
+        goal: Option<GoalId>,
+        now: Moment,
+    ) {
+        let Some(model) = &self.model else { return };
+        let Sighting { observation, readings } = sighting;
+        let cancel = CancelToken::default();
+        let progress = match goal {
+            None => Progress::default(),
+            Some(_) => {
+                let events = self.sender.clone();
+                Progress::to(move |stage| drop(events.send(Event::Stage(stage))))
+            }
+        };
+        let options = PredictOptions { noise: Some(noise), cancel: cancel.clone(), progress };
+        let observation = Arc::new(observation);
+        let ticket =
+            Ticket { observation: observation.clone(), readings, begin_ns: now.ros_ns, goal };
+        match model.worker.begin(observation, options, ticket) {
+            Ok(()) => self.prediction = Some(Prediction { cancel, unwanted: false }),
+            // One that is abandoned still runs; a worker that has ended has said so.
+            Err(occupied) => warn!("no prediction was begun: {occupied}"),
+        }
+    }
+
+    /// A prediction has ended.
+    pub(super) fn predicted(&mut self, ticket: &Ticket, outcome: Outcome) {
+        let prediction = self.prediction.take();
+        let wanted = prediction.is_some_and(|prediction| !prediction.unwanted) && self.active;
+        match outcome {
+            Ok(chunk) if wanted => self.publish(ticket, &chunk),
+            Ok(_) | Err(Failure::Cancelled) => {}
+            Err(failure) => self.failed(ticket, &failure),
+        }
+        self.end_goal_that_is_over();
+    }
+
+    fn publish(&mut self, ticket: &Ticket, chunk: &ActionChunk) {
+        let Some(model) = &self.model else { return };
+        match model.publishers.publish(&model.shared, ticket, chunk, self.sequence) {
+            Err(error) => warn!("the chunk could not be published: {error}"),
+            Ok(message) => {
+                self.sequence += 1;
+                if let Some(goal) = self.goal.as_mut().filter(|goal| ticket.goal == Some(goal.id)) {
+                    goal.chunk_made(message, &chunk.timings);
+                }
+            }
+        }
+        let now = self.core.clock.now();
+        self.watch_goal_time(now);
+    }
+
+    fn failed(&mut self, ticket: &Ticket, failure: &Failure<crate::policy::PolicyError>) {
+        if let Some(model) = &self.model {
+            model.shared.counters.failed_predictions.fetch_add(1, Ordering::Relaxed);
+        }
+        if let Some(held_back) = self.failure_notes.pass() {
+            warn!("no chunk: {failure}{}", and_more(held_back));
+        }
+        if self.goal.as_ref().is_some_and(|goal| ticket.goal == Some(goal.id)) {
+            self.end_goal(Reason::of_failure(failure));
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A configured policy: its thread, its topics, and what belongs to it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use tokio::sync::mpsc::UnboundedSender;
+use tracing::{info, warn};
+
+use super::core::Core;
+use super::engine::Event;
+use super::instruction::{INSTRUCTION, check_given};
+use super::intake::Intake;
+use super::params::Params;
+use super::publish::{Publishers, Ticket};
+use super::runtime::{Counters, Shared, Throttle, WARNING_PERIOD, and_more, locked};
+use super::sensors::Sensors;
+use super::settings::{self, Settings};
+use super::spin::NodeHandle;
+use super::start::usage;
+use super::worker::Worker;
+use crate::contract::{CancelToken, PredictOptions};
+use crate::encode::EncodeError;
+use crate::policy::{Policy, PolicyOptions, choose_embodiment, open_snapshot};
+
+/// A prediction that runs when the policy is to end gets this long to notice.
+const STOP_LIMIT: Duration = Duration::from_millis(1500);
+
+/// A policy with its thread and its topics.
+pub struct Model {
+    pub shared: Arc<Shared>,
+    pub worker: Worker<Ticket>,
+    pub publishers: Publishers,
+}
+
+impl Model {
+    /// Loads the checkpoint that the parameters name, warms it up, and creates its topics. `cancel` ends the warm-up.
+    ///
+    /// # Errors
+    /// Parameters that do not fit the robot, a checkpoint that does not load, a policy that does not predict.
+    pub async fn load(
+        core: &Core,
+        node: &NodeHandle,
+        events: &UnboundedSender<Event>,
+        fault: &UnboundedSender<String>,
+        cancel: CancelToken,
+    ) -> Result<Self> {
+        let (options, mut settings, warm_up) = {
+            let mut params = locked(&core.params);
+            let options = policy_options(&params)?;
+            let settings = fit_to_robot(&mut params, &options)?;
+            (options, settings, params.integer("warm_up"))
+        };
+        settings.resolve_topics(&core.namespace, &core.node_name);
+        info!("loading {}", options.snapshot.display());
+        let loading = move || {
+            let mut policy = Policy::load(&options)?;
+            warmed_up(&mut policy, warm_up, cancel)?;
+            anyhow::Ok(policy)
+        };
+        let policy = tokio::task::spawn_blocking(loading)
+            .await
+            .context("loading the checkpoint panicked")??;
+        check_given(&policy.instruction_check(), locked(&core.params).text(INSTRUCTION))
+            .map_err(usage)?;
+        let with_topics = settings.clone();
+        let publishers = node.ask(move |node| Publishers::new(node, &with_topics)).await??;
+        let shared = Arc::new(Shared {
+            clock: core.clock.clone(),
+            version: policy.version(),
+            embodiment: policy.embodiment().clone(),
+            served: policy.served().to_vec(),
+            backend: policy.backend(),
+            noise_shape: policy.noise_shape(),
+            instruction_check: policy.instruction_check(),
+            sensors: Mutex::new(Sensors::new(&settings)),
+            intake: start_intake(&policy, &settings)?,
+            settings,
+            params: core.params.clone(),
+            counters: Counters::default(),
+        });
+        let worker = start_worker(policy, events, fault)?;
+        Ok(Self { shared, worker, publishers })
+    }
+
+    /// Ends the thread and takes the topics off the graph; `false` if a prediction did not stop in time.
+    pub async fn end(self, node: &NodeHandle) -> bool {
+        let Self { worker, publishers, .. } = self;
+        // Where the node is gone, so are its topics.
+        let _ = node.ask(move |node| publishers.destroy(node)).await;
+        tokio::task::spawn_blocking(move || worker.stop(STOP_LIMIT)).await.unwrap_or(false)
+    }
+}
+
+fn policy_options(params: &Params) -> Result<PolicyOptions> {
+    let given = |name: &str| Some(params.text(name)).filter(|text| !text.is_empty());
+    let Some(snapshot) = given("snapshot") else {
+        return Err(usage(
+            "parameter 'snapshot' is empty; give the snapshot directory of the checkpoint",
+        )
+        .into());
+    };
+    Ok(PolicyOptions {
+        snapshot: snapshot.into(),
+        tokenizer: given("tokenizer").map(Into::into),
+        embodiment: given("embodiment").map(str::to_owned),
+        data_config: given("data_config").map(str::to_owned),
+        letterbox: settings::letterbox(params),
+        // The range of the parameter begins at 0.
+        threads: usize::try_from(params.integer("threads")).unwrap_or(0),
+        version: settings::version(params),
+    })
+}
+
+/// Declares the parameters that the robot brings and checks them all, before the checkpoint is loaded.
+fn fit_to_robot(params: &mut Params, options: &PolicyOptions) -> Result<Settings> {
+    let snapshot = open_snapshot(options)?;
+    let embodiment = choose_embodiment(&snapshot, options)?;
+    params.declare_robot(&settings::names(embodiment)).map_err(usage)?;
+    Ok(Settings::new(params, embodiment).map_err(usage)?)
+}
+
+/// Predicts a few times before a robot depends on it.
+fn warmed_up(policy: &mut Policy, times: i64, cancel: CancelToken) -> Result<()> {
+    let options = PredictOptions { cancel, ..Default::default() };
+    for number in 1..=times {
+        let took = policy.warm_up(&options).context("the policy does not predict (warm-up)")?;
+        info!("warm-up {number} of {times} took {:.3} s", took.as_secs_f64());
+    }
+    Ok(())
+}
+
+fn start_worker(
+    policy: Policy,
+    events: &UnboundedSender<Event>,
+    fault: &UnboundedSender<String>,
+) -> std::io::Result<Worker<Ticket>> {
+    let (events, fault) = (events.clone(), fault.clone());
+    // Who is gone when the node ends needs no answer.
+    let done = move |ticket, outcome| drop(events.send(Event::Done(ticket, Box::new(outcome))));
+    let ended = move |reason| drop(fault.send(reason));
+    Worker::spawn(policy, done, ended)
+}
+
+/// What is wrong with a frame is logged as soon as it is seen; the request that needs the frame fails by itself.
+fn start_intake(policy: &Policy, settings: &Settings) -> std::io::Result<Option<Intake>> {
+    let Some(encoder) = policy.intake() else { return Ok(None) };
+    let mut warnings = Throttle::new(WARNING_PERIOD);
+    let refused = move |error: EncodeError| {
+        if let Some(held_back) = warnings.pass() {
+            warn!("a frame is of no use: {error}{}", and_more(held_back));
+        }
+    };
+    let cameras = settings.cameras.iter().map(|camera| camera.key.clone()).collect();
+    Intake::spawn(cameras, encoder, refused).map(Some)
+}
