@@ -97,9 +97,13 @@ impl Backend for CpuBackend {
         let (_, executable) = &mut self.ready[position];
         executable.bind(input)?;
         let mut timings = Vec::with_capacity(executable.stages());
+        let mut begun = None;
         for stage in 0..executable.stages() {
             let kind = executable.stage_kind(stage);
-            options.progress.begin(kind.name());
+            // A stage may run in two parts.
+            if begun.replace(kind) != Some(kind) {
+                options.progress.begin(kind.name());
+            }
             let _span = tracing::debug_span!("stage", name = kind.name()).entered();
             let (start, cancel) = (Instant::now(), &options.cancel);
             executable.run_stage(stage, &self.checkpoint, &self.threads, cancel, &mut taps)?;
