@@ -4,6 +4,7 @@
 //! depends on the stamps alone: the order in which messages arrive never changes it.
 
 mod clock;
+mod observe;
 mod source;
 mod track;
 mod waiting;
@@ -28,7 +29,7 @@ pub type StateSample = BTreeMap<String, Vec<f64>>;
 pub struct Inputs {
     pub cameras: Vec<CameraInput>,
     pub states: Vec<StateInput>,
-    /// Frame times in control steps relative to the newest frame of the camera, oldest first.
+    /// Frame times in control steps relative to the frame that the camera shows as that of now, oldest first.
     pub frame_deltas: Vec<i32>,
     /// Length of a control step, nanoseconds.
     pub step_ns: i64,
@@ -72,6 +73,8 @@ pub enum Input {
 pub struct Sighting {
     pub observation: Observation,
     pub readings: Vec<Reading>,
+    /// Between the oldest and the newest of the frames that the cameras show as those of now; 0 for a single camera.
+    pub camera_skew_ns: i64,
 }
 
 /// A reading that went into an observation.
@@ -86,8 +89,12 @@ pub struct Reading {
     pub stamp_ns: i64,
 }
 
+/// How far apart the newest frames of two cameras may be for both to show what was taken at the same time. Frames of
+/// several cameras are kept for so long.
+const PAIRING_NS: i64 = 500_000_000;
+
 /// The readings that an observation can still need, each kept once per stamp. Memory is bounded by the span of the
-/// frame deltas, whatever the rate of a camera.
+/// frame deltas and by [`PAIRING_NS`], whatever the rate of a camera.
 #[derive(Debug)]
 pub struct History {
     inputs: Inputs,
@@ -102,8 +109,10 @@ impl History {
     pub fn new(inputs: Inputs) -> Self {
         let oldest = inputs.frame_deltas.iter().copied().min().unwrap_or(0).min(0);
         let span_ns = -i64::from(oldest) * inputs.step_ns;
-        let camera = |_: &CameraInput| Source::new(Track::spanning(span_ns, inputs.step_ns));
-        let state = |_: &StateInput| Source::new(Track::spanning(0, inputs.step_ns));
+        let pairing_ns = if inputs.cameras.len() > 1 { PAIRING_NS } else { 0 };
+        let camera =
+            |_: &CameraInput| Source::new(Track::spanning(span_ns, inputs.step_ns, pairing_ns));
+        let state = |_: &StateInput| Source::new(Track::spanning(0, inputs.step_ns, 0));
         Self {
             cameras: inputs.cameras.iter().map(camera).collect(),
             states: inputs.states.iter().map(state).collect(),
@@ -217,84 +226,6 @@ impl History {
     /// The latest jump of the clock since the last call.
     pub fn take_clock_jump(&mut self) -> Option<ClockJump> {
         self.jump.take()
-    }
-
-    /// What there is to see now.
-    ///
-    /// Of each camera, the newest frame and, for every earlier delta, the frame that is nearest in time; before there
-    /// are enough, the oldest one is repeated. Of each state source, the newest sample. The observation is dated by the
-    /// newest header stamp in it.
-    ///
-    /// # Errors
-    /// [`Waiting`] names every input that is missing or stale.
-    pub fn observation(
-        &mut self,
-        now: Moment,
-        instruction: &str,
-        freshness: &Freshness,
-    ) -> Result<Sighting, Waiting> {
-        self.advance(now);
-        let waiting = self.waiting(now, instruction, freshness);
-        if !waiting.0.is_empty() {
-            return Err(waiting);
-        }
-        let mut observation =
-            Observation { instruction: instruction.to_owned(), ..Default::default() };
-        let mut readings = Vec::new();
-        let mut newest_ns = None;
-        for (camera, source) in self.inputs.cameras.iter().zip(&self.cameras) {
-            let mut frames = Vec::with_capacity(self.inputs.frame_deltas.len());
-            for &delta in &self.inputs.frame_deltas {
-                let Some((stamp_ns, frame)) =
-                    source.track.at(i64::from(delta) * self.inputs.step_ns)
-                else {
-                    continue;
-                };
-                frames.push(Arc::clone(frame));
-                newest_ns = newest_ns.max(Some(stamp_ns));
-                let (input, topic) = (camera.key.clone(), camera.topic.clone());
-                readings.push(Reading { input, topic, delta, stamp_ns });
-            }
-            observation.frames.insert(camera.key.clone(), frames);
-        }
-        for (input, source) in self.inputs.states.iter().zip(&self.states) {
-            let Some((stamp_ns, sample)) = source.track.at(0) else {
-                continue;
-            };
-            if input.stamped {
-                newest_ns = newest_ns.max(Some(stamp_ns));
-            }
-            for (group, values) in sample {
-                observation.state.insert(group.clone(), values.clone());
-                let topic = input.topic.clone();
-                readings.push(Reading { input: group.clone(), topic, delta: 0, stamp_ns });
-            }
-        }
-        observation.stamp_ns = newest_ns.unwrap_or(now.ros_ns);
-        Ok(Sighting { observation, readings })
-    }
-
-    fn waiting(&self, now: Moment, instruction: &str, freshness: &Freshness) -> Waiting {
-        let mut waiting = Waiting::default();
-        if now.ros_ns == 0 {
-            waiting.0.push(WaitingFor::Clock);
-        }
-        if instruction.trim().is_empty() {
-            waiting.0.push(WaitingFor::Instruction);
-        }
-        for (camera, source) in self.inputs.cameras.iter().zip(&self.cameras) {
-            if let Some(lack) = source.lack(now, freshness.camera_max_age_ns) {
-                let (key, topic) = (camera.key.clone(), camera.topic.clone());
-                waiting.0.push(WaitingFor::Camera { key, topic, lack });
-            }
-        }
-        for (state, source) in self.inputs.states.iter().zip(&self.states) {
-            if let Some(lack) = source.lack(now, freshness.state_max_age_ns) {
-                let (groups, topic) = (state.groups.clone(), state.topic.clone());
-                waiting.0.push(WaitingFor::State { groups, topic, lack });
-            }
-        }
-        waiting
     }
 }
 

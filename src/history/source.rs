@@ -50,7 +50,7 @@ impl<T> Source<T> {
     pub fn lack(&self, now: Moment, max_age_ns: i64) -> Option<Lack> {
         let silent_ns = self.received_steady_ns.map(|received| now.steady_ns - received);
         let refusal = self.refusal.clone();
-        match self.track.newest() {
+        match self.track.newest_stamp() {
             None => Some(Lack::Nothing { refusal }),
             Some(stamp) if now.ros_ns.saturating_sub(stamp) > max_age_ns => {
                 let age_ns = now.ros_ns.saturating_sub(stamp);

@@ -1,3 +1,5 @@
+mod pairing;
+
 use super::*;
 use proptest::prelude::*;
 
@@ -277,9 +279,10 @@ fn case_36_a_new_goal_never_sees_a_frame_of_the_one_before() {
     show(&mut history, 1_000, 102, 0);
     show(&mut history, 1_010, 103, 1);
     show(&mut history, 1_100, 104, 0);
-    let seen = history.observation(at(1_140), "fold", &FRESHNESS).expect("complete").observation;
+    show(&mut history, 1_110, 105, 1);
+    let seen = history.observation(at(1_150), "fold", &FRESHNESS).expect("complete").observation;
     assert_eq!(seen.frames["exterior"], [frame(102), frame(104)]);
-    assert_eq!(seen.frames["wrist"], [frame(103), frame(103)]);
+    assert_eq!(seen.frames["wrist"], [frame(103), frame(105)]);
 
     // A policy that sees the newest frame alone goes on with it.
     let mut single = ego();
@@ -301,10 +304,11 @@ fn two_cameras_of_different_rates_each_go_back_one_second() {
     }
     history.insert_state(0, Some(stamp(2_999)), sample(0.5), at(2_999), STAMP).expect("sample");
     let sighting = history.observation(at(3_000), "wave", &FRESHNESS).expect("complete");
-    // 15 steps of 1/15 s before 2 970 ms and 2 950 ms; frames are 33 ms and 50 ms apart.
+    // The wrist's newest frame is of 2 950 ms; frames are 33 ms and 50 ms apart, 15 steps are one second.
     let frames = &sighting.observation.frames;
-    assert_eq!(frames["exterior"], [frame(1_980), frame(2_970)]);
+    assert_eq!(frames["exterior"], [frame(1_947), frame(2_937)]);
     assert_eq!(frames["wrist"], [frame(1_950), frame(2_950)]);
+    assert_eq!(sighting.camera_skew_ns, 13 * MS);
 }
 
 #[test]

@@ -261,7 +261,7 @@ async fn predict_on_time(mut timer: Timer, shared: Arc<Shared>, worker: SharedWo
         };
         match seen {
             Ok(sighting) => {
-                let Sighting { observation, readings } = sighting;
+                let Sighting { observation, readings, .. } = sighting;
                 let seed = settings::seed(&locked(&shared.params), shared.version);
                 let options =
                     PredictOptions { noise: Some(Noise::Seed(seed)), ..Default::default() };

@@ -86,7 +86,7 @@ impl Sensors {
         for wanted in &self.wanted {
             let topic = transform_name(wanted);
             match (self.find(wanted, at_ns, now, freshness), &mut seen) {
-                (Ok(found), Ok(Sighting { observation, readings })) => {
+                (Ok(found), Ok(Sighting { observation, readings, .. })) => {
                     let (input, stamp_ns) = (wanted.group.clone(), found.at_ns);
                     observation.state.insert(input.clone(), wanted.layout.values(&found.pose));
                     readings.push(Reading { input, topic, delta: 0, stamp_ns });
