@@ -3,9 +3,13 @@
 //! Header stamps carry the meaning, times of receipt only tell whether a topic is alive. What an observation holds
 //! depends on the stamps alone: the order in which messages arrive never changes it.
 
+mod camera;
+mod cause;
 mod clock;
+mod gates;
 mod observe;
 mod source;
+mod state;
 mod track;
 mod waiting;
 
@@ -14,11 +18,14 @@ use std::sync::Arc;
 
 use crate::contract::{Frame, Observation};
 
+pub use cause::Cause;
 pub use clock::{ClockJump, Moment, Refused, Timeline, seconds};
+pub use gates::Gates;
 pub use waiting::{Lack, TRANSFORM, Waiting, WaitingFor};
 
+use camera::Camera;
 use clock::{CLOCK_SLACK_NS, FORWARD_JUMP_NS};
-use source::Source;
+use state::State;
 use track::Track;
 
 /// State groups of one sample, raw values by group name.
@@ -44,21 +51,15 @@ pub struct CameraInput {
 }
 
 /// One source of state groups; each of its samples has all of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateInput {
     pub topic: String,
     pub groups: Vec<String>,
+    /// Joint names of the groups whose values are positions of joints in rad, by group.
+    pub joints: BTreeMap<String, Vec<String>>,
     /// Whether its messages have a header stamp. Those without are dated by their receipt, which never dates an
     /// observation.
     pub stamped: bool,
-}
-
-/// Ages beyond which a reading is stale, and what stamps mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Freshness {
-    pub camera_max_age_ns: i64,
-    pub state_max_age_ns: i64,
-    pub timeline: Timeline,
 }
 
 /// Which input a reading belongs to: a place in [`Inputs::cameras`] or [`Inputs::states`].
@@ -98,8 +99,8 @@ const PAIRING_NS: i64 = 500_000_000;
 #[derive(Debug)]
 pub struct History {
     inputs: Inputs,
-    cameras: Vec<Source<Arc<Frame>>>,
-    states: Vec<Source<StateSample>>,
+    cameras: Vec<Camera>,
+    states: Vec<State>,
     now: Option<Moment>,
     jump: Option<ClockJump>,
     jumps: u64,
@@ -111,8 +112,8 @@ impl History {
         let span_ns = -i64::from(oldest) * inputs.step_ns;
         let pairing_ns = if inputs.cameras.len() > 1 { PAIRING_NS } else { 0 };
         let camera =
-            |_: &CameraInput| Source::new(Track::spanning(span_ns, inputs.step_ns, pairing_ns));
-        let state = |_: &StateInput| Source::new(Track::spanning(0, inputs.step_ns, 0));
+            |_: &CameraInput| Camera::new(Track::spanning(span_ns, inputs.step_ns, pairing_ns));
+        let state = |_: &StateInput| State::new(Track::spanning(0, inputs.step_ns, 0));
         Self {
             cameras: inputs.cameras.iter().map(camera).collect(),
             states: inputs.states.iter().map(state).collect(),
@@ -141,15 +142,16 @@ impl History {
     ) -> Result<(), Refused> {
         self.advance(at);
         match self.cameras.get_mut(camera) {
-            Some(source) => source.accept(stamp_ns, frame, at, timeline),
+            Some(camera) => camera.accept(stamp_ns, frame, at, timeline),
             None => Err(Refused::NoSuchInput { number: camera }),
         }
     }
 
-    /// Takes in a sample of state source number `source`. One without header stamp is dated by its receipt.
+    /// Takes in a sample of state source number `source`. One without header stamp is dated by its receipt. A joint that
+    /// has moved faster than `jump_max_rad_s` since the last sample is a fault; 0 for no such limit.
     ///
     /// # Errors
-    /// The stamp cannot be used, see [`Refused`]; the history is as before.
+    /// The stamp or the sample cannot be used, see [`Refused`]; the history is as before.
     pub fn insert_state(
         &mut self,
         source: usize,
@@ -157,13 +159,15 @@ impl History {
         sample: StateSample,
         at: Moment,
         timeline: Timeline,
+        jump_max_rad_s: f64,
     ) -> Result<(), Refused> {
         self.advance(at);
         let timeline = if stamp_ns.is_none() { Timeline::Receive } else { timeline };
-        match self.states.get_mut(source) {
-            Some(source) => source.accept(stamp_ns.unwrap_or(0), sample, at, timeline),
-            None => Err(Refused::NoSuchInput { number: source }),
-        }
+        let known = self.inputs.states.get(source).zip(self.states.get_mut(source));
+        let Some((input, state)) = known else {
+            return Err(Refused::NoSuchInput { number: source });
+        };
+        state.accept(input, stamp_ns.unwrap_or(0), sample, at, timeline, jump_max_rad_s)
     }
 
     /// Begins a new goal: where a policy looks back in time, what was seen until now is of another goal, and neither it
@@ -176,7 +180,7 @@ impl History {
         }
         for camera in &mut self.cameras {
             camera.clear();
-            camera.not_before_ns = at.ros_ns;
+            camera.source.not_before_ns = at.ros_ns;
         }
     }
 
@@ -184,24 +188,24 @@ impl History {
     /// `reason` is what its user has to know.
     pub fn refuse(&mut self, input: Input, reason: String, at: Moment) {
         self.advance(at);
-        let (received, refusal) = match input {
-            Input::Camera(i) => match self.cameras.get_mut(i) {
-                Some(source) => (&mut source.received_steady_ns, &mut source.refusal),
-                None => return,
-            },
-            Input::State(i) => match self.states.get_mut(i) {
-                Some(source) => (&mut source.received_steady_ns, &mut source.refusal),
-                None => return,
-            },
-        };
-        *received = Some(at.steady_ns);
-        *refusal = Some(reason);
+        match input {
+            Input::Camera(number) => {
+                if let Some(camera) = self.cameras.get_mut(number) {
+                    camera.source.refuse(reason, at);
+                }
+            }
+            Input::State(number) => {
+                if let Some(state) = self.states.get_mut(number) {
+                    state.source.refuse(reason, at);
+                }
+            }
+        }
     }
 
     /// Forgets every reading.
     pub fn clear(&mut self) {
-        self.cameras.iter_mut().for_each(Source::clear);
-        self.states.iter_mut().for_each(Source::clear);
+        self.cameras.iter_mut().for_each(Camera::clear);
+        self.states.iter_mut().for_each(State::clear);
     }
 
     /// Tells the history the time. A clock that jumps clears it: its stamps and later ones are not comparable.

@@ -1,5 +1,6 @@
 //! The ROS 2 node: sensor topics in, action chunks out; and the tools beside it on the topics.
 
+pub mod cause_counters;
 pub mod compressed;
 pub mod image;
 #[cfg(any(feature = "ros", test))]

@@ -256,8 +256,7 @@ async fn predict_on_time(mut timer: Timer, shared: Arc<Shared>, worker: SharedWo
                 continue;
             }
             let params = locked(&shared.params);
-            let freshness = settings::freshness(&params, shared.settings.timeline);
-            sensors.observation(now, params.text(INSTRUCTION), &freshness)
+            sensors.observation(now, params.text(INSTRUCTION), &settings::gates(&params))
         };
         match seen {
             Ok(sighting) => {
@@ -271,6 +270,7 @@ async fn predict_on_time(mut timer: Timer, shared: Arc<Shared>, worker: SharedWo
             }
             Err(waiting) => {
                 shared.counters.waiting_ticks.fetch_add(1, Ordering::Relaxed);
+                shared.counters.refused_observations.count(&waiting);
                 if waiting_notes.pass().is_some() {
                     info!("waiting for {waiting}");
                 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::cause_counters::CauseCounters;
 use super::intake::Intake;
 use super::params::Params;
 use super::sensors::Sensors;
@@ -47,6 +48,8 @@ pub struct Counters {
     pub missed_ticks: AtomicU64,
     /// Ticks of the timer on which something was missing or stale.
     pub waiting_ticks: AtomicU64,
+    /// Causes for which there was no observation.
+    pub refused_observations: CauseCounters,
     /// Predictions that gave no chunk.
     pub failed_predictions: AtomicU64,
     /// Messages that could not be read or not be used.
@@ -63,14 +66,15 @@ impl fmt::Display for Counters {
         write!(
             f,
             "chunks {}, predictions without one {}, ticks while predicting {}, ticks while waiting {}, messages \
-             refused {}, frames overtaken {}, trajectory points dropped {}",
+             refused {}, frames overtaken {}, trajectory points dropped {}; causes of waiting: {}",
             count(&self.chunks),
             count(&self.failed_predictions),
             count(&self.missed_ticks),
             count(&self.waiting_ticks),
             count(&self.refused_messages),
             count(&self.overtaken_frames),
-            count(&self.dropped_points)
+            count(&self.dropped_points),
+            self.refused_observations
         )
     }
 }

@@ -13,7 +13,9 @@ fn play(history: &mut History, until_ms: i64, delay_ms: i64) {
             history.insert_frame(1, stamp(taken), frame(taken), at(now), STAMP).expect("frame");
         }
     }
-    history.insert_state(0, Some(stamp(until_ms)), sample(0.5), at(until_ms), STAMP).expect("new");
+    history
+        .insert_state(0, Some(stamp(until_ms)), sample(0.5), at(until_ms), STAMP, ANY)
+        .expect("new");
 }
 
 fn delta_0_stamps(sighting: &Sighting) -> Vec<i64> {
@@ -29,7 +31,7 @@ fn case_52_a_camera_that_is_delayed_in_transport_is_paired_by_stamp() {
             let mut history = History::new(inputs(&["exterior", "wrist"], deltas));
             play(&mut history, until_ms, 80);
             let now = at(until_ms);
-            let sighting = history.observation(now, "wave", &FRESHNESS).expect("complete");
+            let sighting = history.observation(now, "wave", &GATES).expect("complete");
             let [exterior, wrist] = delta_0_stamps(&sighting)[..] else { panic!("two cameras") };
             // The newest of the slow camera, and of the fast one what lies nearest to it: half a period at most.
             assert_eq!(wrist, (until_ms - 80) / 50 * 50);
@@ -46,7 +48,7 @@ fn case_52_a_camera_that_is_delayed_in_transport_is_paired_by_stamp() {
 fn deltas_count_from_the_paired_frame() {
     let mut history = History::new(inputs(&["exterior", "wrist"], &[-15, 0]));
     play(&mut history, 3_000, 80);
-    let sighting = history.observation(at(3_000), "wave", &FRESHNESS).expect("complete");
+    let sighting = history.observation(at(3_000), "wave", &GATES).expect("complete");
     let exterior: Vec<_> = sighting.readings.iter().filter(|r| r.input == "exterior").collect();
     let back_ms = (exterior[1].stamp_ns - exterior[0].stamp_ns) / MS;
     assert!((back_ms - 1_000).abs() <= 33, "{back_ms} ms back");
@@ -60,8 +62,8 @@ fn a_single_camera_shows_its_newest_frame() {
     for ms in [0, 33, 66] {
         history.insert_frame(0, stamp(ms), frame(ms), at(ms), STAMP).expect("frame");
     }
-    history.insert_state(0, Some(stamp(10)), sample(0.5), at(66), STAMP).expect("sample");
-    let sighting = history.observation(at(70), "wave", &FRESHNESS).expect("complete");
+    history.insert_state(0, Some(stamp(10)), sample(0.5), at(66), STAMP, ANY).expect("sample");
+    let sighting = history.observation(at(70), "wave", &GATES).expect("complete");
     assert_eq!(sighting.observation.frames["ego"], [frame(66)]);
     assert_eq!(sighting.camera_skew_ns, 0);
 }
@@ -79,7 +81,7 @@ fn memory_of_paired_cameras_is_bounded_whatever_rate_and_step() {
         for n in 0..40_000 {
             history.insert_frame(0, stamp(n), picture.clone(), at(n), STAMP).expect("frame");
         }
-        let frames = history.cameras[0].track.len();
+        let frames = history.cameras[0].source.track.len();
         assert!(frames <= most, "{frames} frames with {deltas:?} of {step_ns} ns");
     }
 }

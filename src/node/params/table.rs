@@ -134,6 +134,30 @@ pub const TABLE: &[Entry] = &[
         Range::Integer(1, 60_000),
         "Age by header stamp beyond which a state (joints, pose, transform, number) is stale and nothing is predicted [ms].",
     ),
+    live(
+        "camera_skew_max_ms",
+        Default::Integer(150),
+        Range::Integer(0, 60_000),
+        "How far apart the header stamps of two cameras' newest frames may be; beyond, nothing is predicted [ms]. 0 for any distance. Frames of several cameras are paired by stamp as long as they are at most 500 ms apart.",
+    ),
+    live(
+        "frozen_camera_frames",
+        Default::Integer(30),
+        Range::Integer(0, 100_000),
+        "A camera that has sent the same bytes again with new stamps so many times in a row is frozen, and nothing is predicted until it shows another picture. 0 for never: simulations that render without noise.",
+    ),
+    live(
+        "state_jump_max_rad_s",
+        Default::Double(30.0),
+        Range::Double(0.0, 100_000.0),
+        "A joint state in which a joint (of a group without source_range) has moved faster than this since the last one is refused, and nothing is predicted until the joint is within the limit again [rad/s]. 0 for no limit, also for drivers that wrap angles.",
+    ),
+    live(
+        "state_publishers_max",
+        Default::Integer(1),
+        Range::Integer(0, 100),
+        "Publishers that the topic of a state may have; with more, whose values would alternate, nothing is predicted. 0 for any number.",
+    ),
     fixed(
         Scope::Node,
         "timeline",

@@ -8,7 +8,7 @@ mod states;
 use super::params::{Names, ParamError, ParamErrors, Params};
 use super::trajectory::ActionJoints;
 use crate::contract::{Embodiment, Letterbox, Version};
-use crate::history::{CameraInput, Freshness, Inputs, StateInput, Timeline};
+use crate::history::{CameraInput, Gates, Inputs, StateInput, Timeline};
 
 pub use cameras::{CameraSettings, Transport};
 pub use poses::PoseSettings;
@@ -57,13 +57,22 @@ pub fn seed(params: &Params, version: Version) -> u64 {
     u64::try_from(params.integer("seed")).unwrap_or_else(|_| version.default_seed())
 }
 
-/// The limits that can be changed while the node runs.
-pub fn freshness(params: &Params, timeline: Timeline) -> Freshness {
-    Freshness {
+/// The gates of the observation; they can be changed while the node runs.
+pub fn gates(params: &Params) -> Gates {
+    // Their ranges begin at 0.
+    let number = |name: &str| u64::try_from(params.integer(name)).unwrap_or(0);
+    Gates {
         camera_max_age_ns: params.integer("camera_max_age_ms") * NANOSECONDS_PER_MS,
         state_max_age_ns: params.integer("state_max_age_ms") * NANOSECONDS_PER_MS,
-        timeline,
+        camera_skew_max_ns: params.integer("camera_skew_max_ms") * NANOSECONDS_PER_MS,
+        frozen_camera_frames: number("frozen_camera_frames"),
+        state_publishers_max: number("state_publishers_max") as usize,
     }
+}
+
+/// The parameter `state_jump_max_rad_s`; 0 for no limit.
+pub fn state_jump_max_rad_s(params: &Params) -> f64 {
+    params.double("state_jump_max_rad_s")
 }
 
 /// The parameter `trajectory_lead_ms`, nanoseconds.
@@ -121,6 +130,7 @@ impl Settings {
         let state = |state: &StateSettings| StateInput {
             topic: state.topic.clone(),
             groups: state.reader.groups().into_iter().map(str::to_owned).collect(),
+            joints: state.reader.positions(),
             stamped: state.reader.stamped(),
         };
         Inputs {
