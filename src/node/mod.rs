@@ -2,6 +2,7 @@
 
 pub mod cause_counters;
 pub mod compressed;
+pub mod guard;
 pub mod image;
 #[cfg(any(feature = "ros", test))]
 mod instruction;
@@ -17,6 +18,8 @@ pub mod state;
 pub mod tf;
 pub mod trajectory;
 
+#[cfg(feature = "ros")]
+mod guarded;
 #[cfg(feature = "ros")]
 mod inputs;
 #[cfg(feature = "ros")]

@@ -11,10 +11,11 @@ use r2r::trajectory_msgs::msg::{JointTrajectory, JointTrajectoryPoint};
 use r2r::{Node, Publisher, QosProfile};
 use tracing::{info, warn};
 
+use super::guard::ObservedState;
 use super::poses::{PoseValues, poses};
 use super::representation;
 use super::runtime::{Shared, locked, time_message};
-use super::settings::{PoseSettings, Settings, trajectory_lead_ns};
+use super::settings::{self, PoseSettings, Settings};
 use super::trajectory::{ActionJoints, Trajectory, trajectory};
 use crate::contract::{ActionChunk, ActionGroup, Representation};
 use crate::history::Reading;
@@ -24,6 +25,8 @@ const NS_PER_S: f64 = 1e9;
 /// What a prediction was made from.
 pub struct Ticket {
     pub readings: Vec<Reading>,
+    /// The state of the observation.
+    pub state: ObservedState,
     /// When the observation was put together, node clock.
     pub begin_ns: i64,
 }
@@ -72,12 +75,12 @@ impl Publishers {
             let seconds = chunk.timings.total().as_secs_f64();
             info!("first chunk published; it took {seconds:.3} s");
         }
-        let (with_trajectory, lead_ns, with_poses) = {
+        let (with_trajectory, with_poses) = {
             let params = locked(&shared.params);
-            (params.bool("trajectory"), trajectory_lead_ns(&params), params.bool("poses"))
+            (params.bool("trajectory"), params.bool("poses"))
         };
         if with_trajectory {
-            self.publish_trajectory(shared, chunk, lead_ns);
+            self.publish_trajectory(shared, chunk);
         }
         if with_poses {
             self.publish_poses(chunk);
@@ -105,10 +108,14 @@ impl Publishers {
         }
     }
 
-    fn publish_trajectory(&self, shared: &Shared, chunk: &ActionChunk, lead_ns: i64) {
-        let settings = &shared.settings;
+    fn publish_trajectory(&self, shared: &Shared, chunk: &ActionChunk) {
+        let Settings { action_joints, dt_ns, .. } = &shared.settings;
+        let (lead_ns, start) = {
+            let params = locked(&shared.params);
+            (settings::trajectory_lead_ns(&params), settings::trajectory_start(&params))
+        };
         let now_ns = shared.clock.now().ros_ns;
-        let cut = trajectory(chunk, &settings.action_joints, settings.dt_ns, now_ns, lead_ns);
+        let cut = trajectory(chunk, action_joints, *dt_ns, now_ns, lead_ns, start);
         shared.counters.dropped_points.fetch_add(cut.dropped as u64, Ordering::Relaxed);
         match cut.trajectory {
             Some(trajectory) => {

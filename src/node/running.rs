@@ -11,6 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tracing::{info, warn};
 
+use super::guarded::guarded;
 use super::instruction::INSTRUCTION;
 use super::intake::Intake;
 use super::messages::TfMessage;
@@ -136,17 +137,20 @@ fn start_worker(
 ) -> std::io::Result<Worker<Ticket>> {
     let mut warnings = Throttle::new(WARNING_PERIOD);
     let known = shared.clone();
-    let done =
-        move |ticket: Ticket, outcome: Result<ActionChunk, Failure<PolicyError>>| match outcome {
-            Ok(chunk) => publishers.publish(&known, &ticket, &chunk),
-            Err(Failure::Cancelled) => {}
-            Err(failure) => {
-                known.counters.failed_predictions.fetch_add(1, Ordering::Relaxed);
-                if let Some(held_back) = warnings.pass() {
-                    warn!("no chunk: {failure}{}", and_more(held_back));
-                }
-            }
+    let done = move |ticket: Ticket, outcome: Result<ActionChunk, Failure<PolicyError>>| {
+        let failure = match outcome {
+            Ok(mut chunk) => match guarded(&known, &ticket.state, &mut chunk) {
+                Ok(()) => return publishers.publish(&known, &ticket, &chunk),
+                Err(violation) => violation.to_string(),
+            },
+            Err(Failure::Cancelled) => return,
+            Err(failure) => failure.to_string(),
         };
+        known.counters.failed_predictions.fetch_add(1, Ordering::Relaxed);
+        if let Some(held_back) = warnings.pass() {
+            warn!("no chunk: {failure}{}", and_more(held_back));
+        }
+    };
     let fault = fault.clone();
     let ended = move |reason| drop(fault.send(reason));
     Worker::spawn(policy, done, ended)
@@ -264,9 +268,10 @@ async fn predict_on_time(mut timer: Timer, shared: Arc<Shared>, worker: SharedWo
                 let seed = settings::seed(&locked(&shared.params), shared.version);
                 let options =
                     PredictOptions { noise: Some(Noise::Seed(seed)), ..Default::default() };
+                let state = observation.state.clone();
+                let ticket = Ticket { readings, state, begin_ns: now.ros_ns };
                 // The worker was idle, and nobody else gives it work; one that has ended has said so.
-                let _ =
-                    worker.begin(observation, options, Ticket { readings, begin_ns: now.ros_ns });
+                let _ = worker.begin(observation, options, ticket);
             }
             Err(waiting) => {
                 shared.counters.waiting_ticks.fetch_add(1, Ordering::Relaxed);

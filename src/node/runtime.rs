@@ -58,6 +58,12 @@ pub struct Counters {
     pub overtaken_frames: AtomicU64,
     /// Trajectory points that were already due.
     pub dropped_points: AtomicU64,
+    /// Values of chunks that were brought to a limit.
+    pub limited_values: AtomicU64,
+    /// Chunks that had such values.
+    pub limited_chunks: AtomicU64,
+    /// Chunks that were dropped since they did not keep a limit.
+    pub refused_chunks: AtomicU64,
 }
 
 impl fmt::Display for Counters {
@@ -66,7 +72,7 @@ impl fmt::Display for Counters {
         write!(
             f,
             "chunks {}, predictions without one {}, ticks while predicting {}, ticks while waiting {}, messages \
-             refused {}, frames overtaken {}, trajectory points dropped {}; causes of waiting: {}",
+             refused {}, frames overtaken {}, trajectory points dropped {}, values limited {} in {} chunks, chunks beyond a limit {}; causes of waiting: {}",
             count(&self.chunks),
             count(&self.failed_predictions),
             count(&self.missed_ticks),
@@ -74,6 +80,9 @@ impl fmt::Display for Counters {
             count(&self.refused_messages),
             count(&self.overtaken_frames),
             count(&self.dropped_points),
+            count(&self.limited_values),
+            count(&self.limited_chunks),
+            count(&self.refused_chunks),
             self.refused_observations
         )
     }

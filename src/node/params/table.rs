@@ -185,6 +185,18 @@ pub const TABLE: &[Entry] = &[
         "Points of the trajectory that are due in less than this are dropped, as those in the past are [ms].",
     ),
     live(
+        "trajectory_stamp",
+        Default::Text("observation"),
+        Range::Choice(&["observation", "zero"]),
+        "What times of the trajectory count from: the stamp of the observation, or with a stamp of zero the moment of publication, which joint_trajectory_controller takes for now.",
+    ),
+    live(
+        "limit_violation",
+        Default::Text("refuse"),
+        Range::Choice(&["refuse", "clamp"]),
+        "What is done with a chunk that goes beyond a limit of action.<key>.*: refuse drops it whole, clamp brings its values to the limit.",
+    ),
+    live(
         "poses",
         Default::Bool(true),
         Range::Any,
@@ -326,6 +338,41 @@ pub const TABLE: &[Entry] = &[
         Default::NoDoubles,
         Range::Any,
         "The joints' positions at the two ends of the action group's model_range, in the same order.",
+    ),
+    fixed(
+        Scope::Action,
+        "action.<key>.position_min",
+        Default::NoDoubles,
+        Range::Any,
+        "Lowest positions of the group's joints in their own units (after joint_range), one per joint or one for all; empty for none. What happens below is up to limit_violation.",
+    ),
+    fixed(
+        Scope::Action,
+        "action.<key>.position_max",
+        Default::NoDoubles,
+        Range::Any,
+        "Highest positions of the group's joints, as position_min.",
+    ),
+    fixed(
+        Scope::Action,
+        "action.<key>.velocity_max",
+        Default::NoDoubles,
+        Range::Any,
+        "Highest speeds of the group's joints in their own units per second, one per joint or one for all; empty for none. They hold between rows, and from the observed position (where the state has the joint) to the first row.",
+    ),
+    fixed(
+        Scope::Action,
+        "action.<key>.translation_step_max_m",
+        Default::Double(0.0),
+        Range::Double(0.0, 1000.0),
+        "Groups that are poses: longest way from one row to the next, and from the observed pose to the first row where the group is relative to it [m]; 0.0 for none.",
+    ),
+    fixed(
+        Scope::Action,
+        "action.<key>.rotation_step_max_rad",
+        Default::Double(0.0),
+        Range::Double(0.0, 3.2),
+        "Groups that are poses: largest turn from one row to the next, as translation_step_max_m [rad]; 0.0 for none.",
     ),
 ];
 

@@ -2,15 +2,18 @@
 
 mod actions;
 mod cameras;
+mod limits;
 mod poses;
 mod states;
 
+use super::guard::Guard;
 use super::params::{Names, ParamError, ParamErrors, Params};
-use super::trajectory::ActionJoints;
+use super::trajectory::{ActionJoints, Start};
 use crate::contract::{Embodiment, Letterbox, Version};
 use crate::history::{CameraInput, Gates, Inputs, StateInput, Timeline};
 
 pub use cameras::{CameraSettings, Transport};
+pub use limits::on_violation;
 pub use poses::PoseSettings;
 pub use states::{StateSettings, TransformSettings};
 
@@ -25,6 +28,8 @@ pub struct Settings {
     pub action_joints: Vec<ActionJoints>,
     /// Every action group that is a pose.
     pub poses: Vec<PoseSettings>,
+    /// The limits of what a chunk may command.
+    pub guard: Guard,
     pub frame_deltas: Vec<i32>,
     /// Length of a control step, nanoseconds.
     pub dt_ns: i64,
@@ -80,6 +85,14 @@ pub fn trajectory_lead_ns(params: &Params) -> i64 {
     params.integer("trajectory_lead_ms") * NANOSECONDS_PER_MS
 }
 
+/// The parameter `trajectory_stamp`.
+pub fn trajectory_start(params: &Params) -> Start {
+    match params.text("trajectory_stamp") {
+        "zero" => Start::Publication,
+        _ => Start::Observation,
+    }
+}
+
 impl Settings {
     /// Checks the parameters against each other and against the robot; `params` has its parameters declared.
     ///
@@ -92,6 +105,7 @@ impl Settings {
             states::sources(params, embodiment, &mut errors);
         let action_joints = actions::action_joints(params, embodiment, &mut errors);
         let poses = poses::poses(params, embodiment, &states, &transforms, &mut errors);
+        let guard = limits::guard(params, embodiment, &states, &action_joints, &mut errors);
         if !errors.is_empty() {
             return Err(ParamErrors(errors));
         }
@@ -102,6 +116,7 @@ impl Settings {
             transforms,
             action_joints,
             poses,
+            guard,
             frame_deltas: embodiment.frame_deltas.clone(),
             dt_ns: (1e9 / params.double("action_rate_hz")).round() as i64,
             rate_hz: (rate_hz > 0.0).then_some(rate_hz),
