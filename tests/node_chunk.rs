@@ -7,7 +7,7 @@ use std::sync::Arc;
 use gr00t_blackhole::checkpoint::Snapshot;
 use gr00t_blackhole::checkpoint::synth::{self, Size};
 use gr00t_blackhole::contract::{Frame, Noise, PredictOptions, Version};
-use gr00t_blackhole::history::{Freshness, Moment, Timeline};
+use gr00t_blackhole::history::{Gates, Moment, Timeline};
 use gr00t_blackhole::node::intake::Intake;
 use gr00t_blackhole::node::messages::TfMessage;
 use gr00t_blackhole::node::params::{Params, Value};
@@ -145,7 +145,14 @@ fn chunk(policy: &mut Policy, disorder: Disorder) -> Vec<u8> {
             let number = settings.states.iter().position(|state| state.topic == topic).unwrap();
             let read = settings.states[number].reader.read(&bytes).expect("valid");
             // A joint state that comes late is refused: the newest counts.
-            let _ = sensors.history.insert_state(number, read.stamp_ns, read.sample, NOW, timeline);
+            let _ = sensors.history.insert_state(
+                number,
+                read.stamp_ns,
+                read.sample,
+                NOW,
+                timeline,
+                0.0,
+            );
         };
         match message {
             Message::Joints(ms) => {
@@ -179,9 +186,9 @@ fn chunk(policy: &mut Policy, disorder: Disorder) -> Vec<u8> {
         }
     }
     let max_age_ns = 500 * MS;
-    let freshness =
-        Freshness { camera_max_age_ns: max_age_ns, state_max_age_ns: max_age_ns, timeline };
-    let seen = sensors.observation(NOW, "put the pear on the plate", &freshness).expect("complete");
+    let gates =
+        Gates { camera_max_age_ns: max_age_ns, state_max_age_ns: max_age_ns, ..Gates::OPEN };
+    let seen = sensors.observation(NOW, "put the pear on the plate", &gates).expect("complete");
     let options = PredictOptions { noise: Some(Noise::Seed(7)), ..Default::default() };
     let chunk = policy.predict(&seen.observation, &options).expect("a chunk");
     let groups = chunk.groups.iter().flat_map(|group| &group.values);

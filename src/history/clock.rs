@@ -59,7 +59,7 @@ pub struct ClockJump {
 }
 
 /// Why a reading was not taken in.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refused {
     #[error("header.stamp is 0; have the driver stamp its messages, or set `timeline` to receive")]
     ZeroStamp,
@@ -74,6 +74,12 @@ pub enum Refused {
     Repeated { stamp_ns: i64 },
     #[error("its header.stamp is {:.3} s older than that of a message received before", seconds(*behind_ns))]
     Late { behind_ns: i64 },
+    #[error(
+        "joint '{joint}' moved {moved_rad:.3} rad in {in_s:.3} s, which is {:.1} rad/s; the limit is {max_rad_s} rad/s \
+         (`state_jump_max_rad_s`)",
+        moved_rad / in_s
+    )]
+    Jumped { joint: String, moved_rad: f64, in_s: f64, max_rad_s: f64 },
     #[error("there is no input number {number}")]
     NoSuchInput { number: usize },
 }

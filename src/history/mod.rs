@@ -3,8 +3,13 @@
 //! Header stamps carry the meaning, times of receipt only tell whether a topic is alive. What an observation holds
 //! depends on the stamps alone: the order in which messages arrive never changes it.
 
+mod camera;
+mod cause;
 mod clock;
+mod gates;
+mod observe;
 mod source;
+mod state;
 mod track;
 mod waiting;
 
@@ -13,11 +18,14 @@ use std::sync::Arc;
 
 use crate::contract::{Frame, Observation};
 
+pub use cause::Cause;
 pub use clock::{ClockJump, Moment, Refused, Timeline, seconds};
+pub use gates::Gates;
 pub use waiting::{Lack, TRANSFORM, Waiting, WaitingFor};
 
+use camera::Camera;
 use clock::{CLOCK_SLACK_NS, FORWARD_JUMP_NS};
-use source::Source;
+use state::State;
 use track::Track;
 
 /// State groups of one sample, raw values by group name.
@@ -28,7 +36,7 @@ pub type StateSample = BTreeMap<String, Vec<f64>>;
 pub struct Inputs {
     pub cameras: Vec<CameraInput>,
     pub states: Vec<StateInput>,
-    /// Frame times in control steps relative to the newest frame of the camera, oldest first.
+    /// Frame times in control steps relative to the frame that the camera shows as that of now, oldest first.
     pub frame_deltas: Vec<i32>,
     /// Length of a control step, nanoseconds.
     pub step_ns: i64,
@@ -43,21 +51,15 @@ pub struct CameraInput {
 }
 
 /// One source of state groups; each of its samples has all of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateInput {
     pub topic: String,
     pub groups: Vec<String>,
+    /// Joint names of the groups whose values are positions of joints in rad, by group.
+    pub joints: BTreeMap<String, Vec<String>>,
     /// Whether its messages have a header stamp. Those without are dated by their receipt, which never dates an
     /// observation.
     pub stamped: bool,
-}
-
-/// Ages beyond which a reading is stale, and what stamps mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Freshness {
-    pub camera_max_age_ns: i64,
-    pub state_max_age_ns: i64,
-    pub timeline: Timeline,
 }
 
 /// Which input a reading belongs to: a place in [`Inputs::cameras`] or [`Inputs::states`].
@@ -72,6 +74,8 @@ pub enum Input {
 pub struct Sighting {
     pub observation: Observation,
     pub readings: Vec<Reading>,
+    /// Between the oldest and the newest of the frames that the cameras show as those of now; 0 for a single camera.
+    pub camera_skew_ns: i64,
 }
 
 /// A reading that went into an observation.
@@ -86,13 +90,17 @@ pub struct Reading {
     pub stamp_ns: i64,
 }
 
+/// How far apart the newest frames of two cameras may be for both to show what was taken at the same time. Frames of
+/// several cameras are kept for so long.
+const PAIRING_NS: i64 = 500_000_000;
+
 /// The readings that an observation can still need, each kept once per stamp. Memory is bounded by the span of the
-/// frame deltas, whatever the rate of a camera.
+/// frame deltas and by [`PAIRING_NS`], whatever the rate of a camera.
 #[derive(Debug)]
 pub struct History {
     inputs: Inputs,
-    cameras: Vec<Source<Arc<Frame>>>,
-    states: Vec<Source<StateSample>>,
+    cameras: Vec<Camera>,
+    states: Vec<State>,
     now: Option<Moment>,
     jump: Option<ClockJump>,
     jumps: u64,
@@ -102,8 +110,10 @@ impl History {
     pub fn new(inputs: Inputs) -> Self {
         let oldest = inputs.frame_deltas.iter().copied().min().unwrap_or(0).min(0);
         let span_ns = -i64::from(oldest) * inputs.step_ns;
-        let camera = |_: &CameraInput| Source::new(Track::spanning(span_ns, inputs.step_ns));
-        let state = |_: &StateInput| Source::new(Track::spanning(0, inputs.step_ns));
+        let pairing_ns = if inputs.cameras.len() > 1 { PAIRING_NS } else { 0 };
+        let camera =
+            |_: &CameraInput| Camera::new(Track::spanning(span_ns, inputs.step_ns, pairing_ns));
+        let state = |_: &StateInput| State::new(Track::spanning(0, inputs.step_ns, 0));
         Self {
             cameras: inputs.cameras.iter().map(camera).collect(),
             states: inputs.states.iter().map(state).collect(),
@@ -132,15 +142,16 @@ impl History {
     ) -> Result<(), Refused> {
         self.advance(at);
         match self.cameras.get_mut(camera) {
-            Some(source) => source.accept(stamp_ns, frame, at, timeline),
+            Some(camera) => camera.accept(stamp_ns, frame, at, timeline),
             None => Err(Refused::NoSuchInput { number: camera }),
         }
     }
 
-    /// Takes in a sample of state source number `source`. One without header stamp is dated by its receipt.
+    /// Takes in a sample of state source number `source`. One without header stamp is dated by its receipt. A joint that
+    /// has moved faster than `jump_max_rad_s` since the last sample is a fault; 0 for no such limit.
     ///
     /// # Errors
-    /// The stamp cannot be used, see [`Refused`]; the history is as before.
+    /// The stamp or the sample cannot be used, see [`Refused`]; the history is as before.
     pub fn insert_state(
         &mut self,
         source: usize,
@@ -148,13 +159,15 @@ impl History {
         sample: StateSample,
         at: Moment,
         timeline: Timeline,
+        jump_max_rad_s: f64,
     ) -> Result<(), Refused> {
         self.advance(at);
         let timeline = if stamp_ns.is_none() { Timeline::Receive } else { timeline };
-        match self.states.get_mut(source) {
-            Some(source) => source.accept(stamp_ns.unwrap_or(0), sample, at, timeline),
-            None => Err(Refused::NoSuchInput { number: source }),
-        }
+        let known = self.inputs.states.get(source).zip(self.states.get_mut(source));
+        let Some((input, state)) = known else {
+            return Err(Refused::NoSuchInput { number: source });
+        };
+        state.accept(input, stamp_ns.unwrap_or(0), sample, at, timeline, jump_max_rad_s)
     }
 
     /// Begins a new goal: where a policy looks back in time, what was seen until now is of another goal, and neither it
@@ -167,7 +180,7 @@ impl History {
         }
         for camera in &mut self.cameras {
             camera.clear();
-            camera.not_before_ns = at.ros_ns;
+            camera.source.not_before_ns = at.ros_ns;
         }
     }
 
@@ -175,24 +188,24 @@ impl History {
     /// `reason` is what its user has to know.
     pub fn refuse(&mut self, input: Input, reason: String, at: Moment) {
         self.advance(at);
-        let (received, refusal) = match input {
-            Input::Camera(i) => match self.cameras.get_mut(i) {
-                Some(source) => (&mut source.received_steady_ns, &mut source.refusal),
-                None => return,
-            },
-            Input::State(i) => match self.states.get_mut(i) {
-                Some(source) => (&mut source.received_steady_ns, &mut source.refusal),
-                None => return,
-            },
-        };
-        *received = Some(at.steady_ns);
-        *refusal = Some(reason);
+        match input {
+            Input::Camera(number) => {
+                if let Some(camera) = self.cameras.get_mut(number) {
+                    camera.source.refuse(reason, at);
+                }
+            }
+            Input::State(number) => {
+                if let Some(state) = self.states.get_mut(number) {
+                    state.source.refuse(reason, at);
+                }
+            }
+        }
     }
 
     /// Forgets every reading.
     pub fn clear(&mut self) {
-        self.cameras.iter_mut().for_each(Source::clear);
-        self.states.iter_mut().for_each(Source::clear);
+        self.cameras.iter_mut().for_each(Camera::clear);
+        self.states.iter_mut().for_each(State::clear);
     }
 
     /// Tells the history the time. A clock that jumps clears it: its stamps and later ones are not comparable.
@@ -211,7 +224,7 @@ impl History {
 
     /// The newest sample of state source number `source`, and its stamp.
     pub fn newest_state(&self, source: usize) -> Option<(i64, &StateSample)> {
-        self.states.get(source)?.track.at(0)
+        self.states.get(source)?.source.track.at(0)
     }
 
     /// The newest reading of every input that has one.
@@ -221,11 +234,12 @@ impl History {
             stamp_ns.map(|stamp_ns| Reading { input, topic, delta: 0, stamp_ns })
         };
         let cameras = self.inputs.cameras.iter().zip(&self.cameras);
-        let frames = cameras
-            .filter_map(|(camera, source)| reading(&camera.key, &camera.topic, source.track.newest()));
+        let frames = cameras.filter_map(|(camera, source)| {
+            reading(&camera.key, &camera.topic, source.source.track.newest())
+        });
         let states = self.inputs.states.iter().zip(&self.states);
         let samples = states.flat_map(|(state, source)| {
-            let stamp_ns = source.track.newest();
+            let stamp_ns = source.source.track.newest();
             state.groups.iter().filter_map(move |group| reading(group, &state.topic, stamp_ns))
         });
         frames.chain(samples).collect()
@@ -239,84 +253,6 @@ impl History {
     /// The latest jump of the clock since the last call.
     pub fn take_clock_jump(&mut self) -> Option<ClockJump> {
         self.jump.take()
-    }
-
-    /// What there is to see now.
-    ///
-    /// Of each camera, the newest frame and, for every earlier delta, the frame that is nearest in time; before there
-    /// are enough, the oldest one is repeated. Of each state source, the newest sample. The observation is dated by the
-    /// newest header stamp in it.
-    ///
-    /// # Errors
-    /// [`Waiting`] names every input that is missing or stale.
-    pub fn observation(
-        &mut self,
-        now: Moment,
-        instruction: &str,
-        freshness: &Freshness,
-    ) -> Result<Sighting, Waiting> {
-        self.advance(now);
-        let waiting = self.waiting(now, instruction, freshness);
-        if !waiting.0.is_empty() {
-            return Err(waiting);
-        }
-        let mut observation =
-            Observation { instruction: instruction.to_owned(), ..Default::default() };
-        let mut readings = Vec::new();
-        let mut newest_ns = None;
-        for (camera, source) in self.inputs.cameras.iter().zip(&self.cameras) {
-            let mut frames = Vec::with_capacity(self.inputs.frame_deltas.len());
-            for &delta in &self.inputs.frame_deltas {
-                let Some((stamp_ns, frame)) =
-                    source.track.at(i64::from(delta) * self.inputs.step_ns)
-                else {
-                    continue;
-                };
-                frames.push(Arc::clone(frame));
-                newest_ns = newest_ns.max(Some(stamp_ns));
-                let (input, topic) = (camera.key.clone(), camera.topic.clone());
-                readings.push(Reading { input, topic, delta, stamp_ns });
-            }
-            observation.frames.insert(camera.key.clone(), frames);
-        }
-        for (input, source) in self.inputs.states.iter().zip(&self.states) {
-            let Some((stamp_ns, sample)) = source.track.at(0) else {
-                continue;
-            };
-            if input.stamped {
-                newest_ns = newest_ns.max(Some(stamp_ns));
-            }
-            for (group, values) in sample {
-                observation.state.insert(group.clone(), values.clone());
-                let topic = input.topic.clone();
-                readings.push(Reading { input: group.clone(), topic, delta: 0, stamp_ns });
-            }
-        }
-        observation.stamp_ns = newest_ns.unwrap_or(now.ros_ns);
-        Ok(Sighting { observation, readings })
-    }
-
-    fn waiting(&self, now: Moment, instruction: &str, freshness: &Freshness) -> Waiting {
-        let mut waiting = Waiting::default();
-        if now.ros_ns == 0 {
-            waiting.0.push(WaitingFor::Clock);
-        }
-        if instruction.trim().is_empty() {
-            waiting.0.push(WaitingFor::Instruction);
-        }
-        for (camera, source) in self.inputs.cameras.iter().zip(&self.cameras) {
-            if let Some(lack) = source.lack(now, freshness.camera_max_age_ns) {
-                let (key, topic) = (camera.key.clone(), camera.topic.clone());
-                waiting.0.push(WaitingFor::Camera { key, topic, lack });
-            }
-        }
-        for (state, source) in self.inputs.states.iter().zip(&self.states) {
-            if let Some(lack) = source.lack(now, freshness.state_max_age_ns) {
-                let (groups, topic) = (state.groups.clone(), state.topic.clone());
-                waiting.0.push(WaitingFor::State { groups, topic, lack });
-            }
-        }
-        waiting
     }
 }
 

@@ -3,6 +3,9 @@
 use super::track::Track;
 use super::{Lack, Moment, Refused, Timeline};
 
+/// From the newest reading to one that is to be taken in, each with its stamp.
+pub(super) type Step<'a, T> = [(i64, &'a T); 2];
+
 /// One topic's readings and what is known about its messages.
 #[derive(Debug)]
 pub(super) struct Source<T> {
@@ -25,32 +28,43 @@ impl<T> Source<T> {
         self.not_before_ns = i64::MIN;
     }
 
+    /// Takes in a reading, unless `check` refuses the step from the newest one to it. Gives back its stamp.
     pub fn accept(
         &mut self,
         stamp_ns: i64,
         value: T,
         at: Moment,
         timeline: Timeline,
-    ) -> Result<(), Refused> {
+        check: impl FnOnce(Step<T>) -> Result<(), Refused>,
+    ) -> Result<i64, Refused> {
         self.received_steady_ns = Some(at.steady_ns);
         let accepted = timeline.stamp(stamp_ns, at).and_then(|stamp| {
             if stamp < self.not_before_ns {
-                return Ok(());
+                return Ok(stamp);
             }
-            self.track.insert(stamp, value, timeline == Timeline::Receive)
+            if let Some(newest) = self.track.newest() {
+                check([newest, (stamp, &value)])?;
+            }
+            self.track.insert(stamp, value, timeline == Timeline::Receive).map(|()| stamp)
         });
         match &accepted {
-            Ok(()) => self.refusal = None,
+            Ok(_) => self.refusal = None,
             Err(reason) => self.refusal = Some(reason.to_string()),
         }
         accepted
+    }
+
+    /// Notes that a message came but could not be read.
+    pub fn refuse(&mut self, reason: String, at: Moment) {
+        self.received_steady_ns = Some(at.steady_ns);
+        self.refusal = Some(reason);
     }
 
     /// What keeps the newest reading from being used, if anything does.
     pub fn lack(&self, now: Moment, max_age_ns: i64) -> Option<Lack> {
         let silent_ns = self.received_steady_ns.map(|received| now.steady_ns - received);
         let refusal = self.refusal.clone();
-        match self.track.newest() {
+        match self.track.newest_stamp() {
             None => Some(Lack::Nothing { refusal }),
             Some(stamp) if now.ros_ns.saturating_sub(stamp) > max_age_ns => {
                 let age_ns = now.ros_ns.saturating_sub(stamp);

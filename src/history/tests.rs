@@ -1,3 +1,6 @@
+mod gates;
+mod pairing;
+
 use super::*;
 use proptest::prelude::*;
 
@@ -5,11 +8,10 @@ const MS: i64 = 1_000_000;
 /// An arbitrary time of day for the clocks of the tests.
 const START: i64 = 1_700_000_000_000_000_000;
 
-const FRESHNESS: Freshness = Freshness {
-    camera_max_age_ns: 500 * MS,
-    state_max_age_ns: 200 * MS,
-    timeline: Timeline::Stamp,
-};
+const GATES: Gates =
+    Gates { camera_max_age_ns: 500 * MS, state_max_age_ns: 200 * MS, ..Gates::OPEN };
+/// No limit to the speed of joints.
+const ANY: f64 = 0.0;
 const STAMP: Timeline = Timeline::Stamp;
 
 fn at(ms: i64) -> Moment {
@@ -35,7 +37,12 @@ fn inputs(cameras: &[&str], frame_deltas: &[i32]) -> Inputs {
     let groups = vec!["arm".to_owned(), "waist".to_owned()];
     Inputs {
         cameras: cameras.iter().map(camera).collect(),
-        states: vec![StateInput { topic: "/joint_states".to_owned(), groups, stamped: true }],
+        states: vec![StateInput {
+            topic: "/joint_states".to_owned(),
+            groups,
+            joints: [("arm".to_owned(), vec!["shoulder".to_owned(), "elbow".to_owned()])].into(),
+            stamped: true,
+        }],
         frame_deltas: frame_deltas.to_vec(),
         step_ns: 1_000 * MS / 15,
     }
@@ -46,7 +53,7 @@ fn ego() -> History {
 }
 
 fn waiting(history: &mut History, now: Moment) -> String {
-    history.observation(now, "wave", &FRESHNESS).expect_err("waits").to_string()
+    history.observation(now, "wave", &GATES).expect_err("waits").to_string()
 }
 
 #[test]
@@ -60,8 +67,8 @@ fn case_76_waits_in_words_until_everything_has_come() {
     let text = waiting(&mut history, at(20));
     assert_eq!(text, "state arm, waist (topic /joint_states): no sample yet");
 
-    history.insert_state(0, Some(stamp(15)), sample(0.5), at(16), STAMP).expect("sample");
-    let sighting = history.observation(at(20), "wave", &FRESHNESS).expect("complete");
+    history.insert_state(0, Some(stamp(15)), sample(0.5), at(16), STAMP, ANY).expect("sample");
+    let sighting = history.observation(at(20), "wave", &GATES).expect("complete");
     assert_eq!(sighting.observation.stamp_ns, stamp(15));
     assert_eq!(sighting.observation.instruction, "wave");
     assert_eq!(sighting.observation.frames["ego"], [frame(1)]);
@@ -74,7 +81,7 @@ fn case_76_waits_in_words_until_everything_has_come() {
 fn an_instruction_is_waited_for() {
     let mut history = ego();
     for blank in ["", " \n"] {
-        let error = history.observation(at(0), blank, &FRESHNESS).expect_err("no instruction");
+        let error = history.observation(at(0), blank, &GATES).expect_err("no instruction");
         assert!(error.to_string().contains("~/set_instruction"), "{error}");
     }
 }
@@ -94,9 +101,9 @@ fn case_01_a_stopped_camera_is_stale_by_its_stamp() {
     let mut history = ego();
     history.insert_frame(0, stamp(0), frame(1), at(5), STAMP).expect("frame");
     for ms in [400, 490, 510] {
-        history.insert_state(0, Some(stamp(ms)), sample(0.1), at(ms), STAMP).expect("sample");
+        history.insert_state(0, Some(stamp(ms)), sample(0.1), at(ms), STAMP, ANY).expect("sample");
     }
-    assert!(history.observation(at(500), "wave", &FRESHNESS).is_ok());
+    assert!(history.observation(at(500), "wave", &GATES).is_ok());
     let text = waiting(&mut history, at(612));
     assert!(text.contains("camera 'ego'"), "{text}");
     assert!(text.contains("0.612 s old (limit 0.500 s), nothing received for 0.607 s"), "{text}");
@@ -106,7 +113,7 @@ fn case_01_a_stopped_camera_is_stale_by_its_stamp() {
 fn messages_that_are_received_do_not_make_old_stamps_fresh() {
     let mut history = ego();
     history.insert_frame(0, stamp(0), frame(1), at(900), STAMP).expect("frame");
-    history.insert_state(0, Some(stamp(900)), sample(0.1), at(900), STAMP).expect("sample");
+    history.insert_state(0, Some(stamp(900)), sample(0.1), at(900), STAMP, ANY).expect("sample");
     let text = waiting(&mut history, at(901));
     assert!(
         text.contains("0.901 s old") && text.contains("nothing received for 0.001 s"),
@@ -130,7 +137,7 @@ fn refused_messages_are_what_is_waited_for() {
     );
     assert!(text.contains("the latest was refused: encoding 'yuv422_yuy2'"), "{text}");
 
-    history.insert_state(0, Some(stamp(3)), sample(0.5), at(3), STAMP).expect("sample");
+    history.insert_state(0, Some(stamp(3)), sample(0.5), at(3), STAMP, ANY).expect("sample");
     assert!(!waiting(&mut history, at(4)).contains("left_elbow"));
     history.refuse(Input::Camera(9), "no such camera".to_owned(), at(5));
 }
@@ -158,15 +165,15 @@ fn case_54_timeline_receive_takes_any_stamp() {
     for ms in [10, 20] {
         history.insert_frame(0, 0, frame(ms), at(ms), Timeline::Receive).expect("frame");
         history
-            .insert_state(0, Some(77), sample(ms as f64), at(ms + 1), Timeline::Receive)
+            .insert_state(0, Some(77), sample(ms as f64), at(ms + 1), Timeline::Receive, ANY)
             .expect("sample");
     }
-    let sighting = history.observation(at(30), "wave", &FRESHNESS).expect("complete");
+    let sighting = history.observation(at(30), "wave", &GATES).expect("complete");
     assert_eq!(sighting.observation.stamp_ns, stamp(21));
     assert_eq!(sighting.observation.frames["ego"], [frame(20)]);
     // A simulated clock can stand still between two messages.
     history.insert_frame(0, 0, frame(3), at(20), Timeline::Receive).expect("same time again");
-    let sighting = history.observation(at(30), "wave", &FRESHNESS).expect("complete");
+    let sighting = history.observation(at(30), "wave", &GATES).expect("complete");
     assert_eq!(sighting.observation.frames["ego"], [frame(3)]);
 }
 
@@ -178,8 +185,8 @@ fn one_entry_per_stamp_and_none_out_of_order() {
     assert_eq!(repeated, Err(Refused::Repeated { stamp_ns: stamp(100) }));
     let late = history.insert_frame(0, stamp(60), frame(3), at(102), STAMP);
     assert_eq!(late, Err(Refused::Late { behind_ns: 40 * MS }));
-    history.insert_state(0, Some(stamp(100)), sample(0.5), at(103), STAMP).expect("sample");
-    let sighting = history.observation(at(104), "wave", &FRESHNESS).expect("complete");
+    history.insert_state(0, Some(stamp(100)), sample(0.5), at(103), STAMP, ANY).expect("sample");
+    let sighting = history.observation(at(104), "wave", &GATES).expect("complete");
     assert_eq!(sighting.observation.frames["ego"], [frame(1)]);
 }
 
@@ -191,8 +198,8 @@ fn a_clock_that_jumps_clears_the_history() {
     ] {
         let mut history = ego();
         history.insert_frame(0, stamp(50), frame(1), at(50), STAMP).expect("frame");
-        history.insert_state(0, Some(stamp(50)), sample(0.5), at(50), STAMP).expect("sample");
-        let text = history.observation(now, "wave", &FRESHNESS).expect_err("cleared").to_string();
+        history.insert_state(0, Some(stamp(50)), sample(0.5), at(50), STAMP, ANY).expect("sample");
+        let text = history.observation(now, "wave", &GATES).expect_err("cleared").to_string();
         assert!(text.contains("no frame yet") && text.contains("no sample yet"), "{text}");
         assert_eq!(history.take_clock_jump(), Some(ClockJump { by_ns }));
         assert_eq!(history.take_clock_jump(), None);
@@ -205,9 +212,9 @@ fn a_clock_that_jumps_clears_the_history() {
 fn calls_that_overtake_each_other_are_no_jump() {
     let mut history = ego();
     history.insert_frame(0, stamp(50), frame(1), at(50), STAMP).expect("frame");
-    history.insert_state(0, Some(stamp(49)), sample(0.5), at(49), STAMP).expect("sample");
+    history.insert_state(0, Some(stamp(49)), sample(0.5), at(49), STAMP, ANY).expect("sample");
     assert_eq!(history.take_clock_jump(), None);
-    assert!(history.observation(at(51), "wave", &FRESHNESS).is_ok());
+    assert!(history.observation(at(51), "wave", &GATES).is_ok());
 }
 
 #[test]
@@ -217,8 +224,10 @@ fn deltas_take_the_frame_that_is_nearest_in_time() {
     for n in 0..60 {
         history.insert_frame(0, stamp(n * 33), frame(n), at(n * 33), STAMP).expect("frame");
     }
-    history.insert_state(0, Some(stamp(59 * 33)), sample(0.5), at(59 * 33), STAMP).expect("sample");
-    let sighting = history.observation(at(59 * 33 + 1), "wave", &FRESHNESS).expect("complete");
+    history
+        .insert_state(0, Some(stamp(59 * 33)), sample(0.5), at(59 * 33), STAMP, ANY)
+        .expect("sample");
+    let sighting = history.observation(at(59 * 33 + 1), "wave", &GATES).expect("complete");
     let frames = &sighting.observation.frames["wrist"];
     assert_eq!(frames[1], frame(59));
     let reading = &sighting.readings[0];
@@ -231,11 +240,11 @@ fn deltas_take_the_frame_that_is_nearest_in_time() {
 fn case_36_the_oldest_frame_is_repeated_at_the_start() {
     let mut history = History::new(inputs(&["wrist"], &[-15, 0]));
     history.insert_frame(0, stamp(0), frame(1), at(0), STAMP).expect("frame");
-    history.insert_state(0, Some(stamp(0)), sample(0.5), at(0), STAMP).expect("sample");
-    let sighting = history.observation(at(1), "wave", &FRESHNESS).expect("complete");
+    history.insert_state(0, Some(stamp(0)), sample(0.5), at(0), STAMP, ANY).expect("sample");
+    let sighting = history.observation(at(1), "wave", &GATES).expect("complete");
     assert_eq!(sighting.observation.frames["wrist"], [frame(1), frame(1)]);
     history.insert_frame(0, stamp(67), frame(2), at(67), STAMP).expect("frame");
-    let sighting = history.observation(at(68), "wave", &FRESHNESS).expect("complete");
+    let sighting = history.observation(at(68), "wave", &GATES).expect("complete");
     assert_eq!(sighting.observation.frames["wrist"], [frame(1), frame(2)]);
 }
 
@@ -245,13 +254,13 @@ fn memory_is_bounded_whatever_the_rate() {
     for n in 0..20_000 {
         history.insert_frame(0, stamp(n), frame(n), at(n), STAMP).expect("frame");
     }
-    let frames: usize = history.cameras[0].track.len();
+    let frames: usize = history.cameras[0].source.track.len();
     assert!(frames <= 48, "{frames} frames of 1.5 s at half a step of 1/15 s");
     let mut history = ego();
     for n in 0..1_000 {
         history.insert_frame(0, stamp(n), frame(n), at(n), STAMP).expect("frame");
     }
-    assert_eq!(history.cameras[0].track.len(), 1);
+    assert_eq!(history.cameras[0].source.track.len(), 1);
 }
 
 #[test]
@@ -264,8 +273,8 @@ fn case_36_a_new_goal_never_sees_a_frame_of_the_one_before() {
         show(&mut history, n * 33, n, 0);
         show(&mut history, n * 50 - 500, n, 1);
     }
-    history.insert_state(0, Some(stamp(990)), sample(0.5), at(990), STAMP).expect("sample");
-    assert!(history.observation(at(1_000), "wave", &FRESHNESS).is_ok());
+    history.insert_state(0, Some(stamp(990)), sample(0.5), at(990), STAMP, ANY).expect("sample");
+    assert!(history.observation(at(1_000), "wave", &GATES).is_ok());
 
     history.begin_goal(at(1_000));
     // Taken before the goal, received after it.
@@ -277,16 +286,17 @@ fn case_36_a_new_goal_never_sees_a_frame_of_the_one_before() {
     show(&mut history, 1_000, 102, 0);
     show(&mut history, 1_010, 103, 1);
     show(&mut history, 1_100, 104, 0);
-    let seen = history.observation(at(1_140), "fold", &FRESHNESS).expect("complete").observation;
+    show(&mut history, 1_110, 105, 1);
+    let seen = history.observation(at(1_150), "fold", &GATES).expect("complete").observation;
     assert_eq!(seen.frames["exterior"], [frame(102), frame(104)]);
-    assert_eq!(seen.frames["wrist"], [frame(103), frame(103)]);
+    assert_eq!(seen.frames["wrist"], [frame(103), frame(105)]);
 
     // A policy that sees the newest frame alone goes on with it.
     let mut single = ego();
     single.insert_frame(0, stamp(10), frame(1), at(12), STAMP).expect("frame");
-    single.insert_state(0, Some(stamp(15)), sample(0.5), at(16), STAMP).expect("sample");
+    single.insert_state(0, Some(stamp(15)), sample(0.5), at(16), STAMP, ANY).expect("sample");
     single.begin_goal(at(20));
-    assert!(single.observation(at(21), "fold", &FRESHNESS).is_ok());
+    assert!(single.observation(at(21), "fold", &GATES).is_ok());
 }
 
 #[test]
@@ -299,31 +309,34 @@ fn two_cameras_of_different_rates_each_go_back_one_second() {
             }
         }
     }
-    history.insert_state(0, Some(stamp(2_999)), sample(0.5), at(2_999), STAMP).expect("sample");
-    let sighting = history.observation(at(3_000), "wave", &FRESHNESS).expect("complete");
-    // 15 steps of 1/15 s before 2 970 ms and 2 950 ms; frames are 33 ms and 50 ms apart.
+    history
+        .insert_state(0, Some(stamp(2_999)), sample(0.5), at(2_999), STAMP, ANY)
+        .expect("sample");
+    let sighting = history.observation(at(3_000), "wave", &GATES).expect("complete");
+    // The wrist's newest frame is of 2 950 ms; frames are 33 ms and 50 ms apart, 15 steps are one second.
     let frames = &sighting.observation.frames;
-    assert_eq!(frames["exterior"], [frame(1_980), frame(2_970)]);
+    assert_eq!(frames["exterior"], [frame(1_947), frame(2_937)]);
     assert_eq!(frames["wrist"], [frame(1_950), frame(2_950)]);
+    assert_eq!(sighting.camera_skew_ns, 13 * MS);
 }
 
 #[test]
 fn messages_without_a_header_do_not_date_the_observation() {
     let mut inputs = inputs(&["ego"], &[0]);
     let groups = vec!["gripper".to_owned()];
-    inputs.states.push(StateInput { topic: "/gripper".to_owned(), groups, stamped: false });
+    inputs.states.push(StateInput { topic: "/gripper".to_owned(), groups, ..Default::default() });
     let mut history = History::new(inputs);
     history.insert_frame(0, stamp(100), frame(1), at(120), STAMP).expect("frame");
-    history.insert_state(0, Some(stamp(90)), sample(0.5), at(95), STAMP).expect("sample");
+    history.insert_state(0, Some(stamp(90)), sample(0.5), at(95), STAMP, ANY).expect("sample");
     let opening = StateSample::from([("gripper".to_owned(), vec![0.25])]);
-    history.insert_state(1, None, opening, at(150), STAMP).expect("no stamp is needed");
-    let sighting = history.observation(at(160), "wave", &FRESHNESS).expect("complete");
+    history.insert_state(1, None, opening, at(150), STAMP, ANY).expect("no stamp is needed");
+    let sighting = history.observation(at(160), "wave", &GATES).expect("complete");
     assert_eq!(sighting.observation.stamp_ns, stamp(100));
     assert_eq!(sighting.observation.state["gripper"], [0.25]);
     assert_eq!(sighting.readings.last().map(|reading| reading.stamp_ns), Some(stamp(150)));
     // It is as stale as anything else.
     history.insert_frame(0, stamp(400), frame(2), at(420), STAMP).expect("frame");
-    history.insert_state(0, Some(stamp(400)), sample(0.5), at(420), STAMP).expect("sample");
+    history.insert_state(0, Some(stamp(400)), sample(0.5), at(420), STAMP, ANY).expect("sample");
     let text = waiting(&mut history, at(420));
     assert!(
         text.starts_with("state gripper (topic /gripper): the newest sample is 0.270 s"),
@@ -360,12 +373,11 @@ proptest! {
                 let stamp_ns = stamp(number * 10);
                 let now = at(4_000);
                 let _ = match input {
-                    2 => history.insert_state(0, Some(stamp_ns), sample(number as f64), now, STAMP),
+                    2 => history.insert_state(0, Some(stamp_ns), sample(number as f64), now, STAMP, ANY),
                     camera => history.insert_frame(camera, stamp_ns, frame(number), now, STAMP),
                 };
             }
-            let relaxed = Freshness { camera_max_age_ns: i64::MAX, state_max_age_ns: i64::MAX, ..FRESHNESS };
-            match history.observation(at(4_000), "wave", &relaxed) {
+            match history.observation(at(4_000), "wave", &Gates::OPEN) {
                 Ok(seen) => {
                     let observation = seen.observation;
                     Ok((observation.stamp_ns, observation.frames, observation.state, seen.readings))

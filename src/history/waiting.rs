@@ -28,6 +28,13 @@ pub enum WaitingFor {
         topic: String,
         lack: Lack,
     },
+    /// The newest frames of two cameras, by key, are too far apart.
+    Skew {
+        older: String,
+        newer: String,
+        skew_ns: i64,
+        limit_ns: i64,
+    },
 }
 
 /// What is wrong with an input.
@@ -39,19 +46,12 @@ pub enum Lack {
     NoPose { reason: String, refusal: Option<String> },
     /// The newest usable reading is too old; no message has been received for `silent_ns`.
     Stale { age_ns: i64, max_age_ns: i64, silent_ns: Option<i64>, refusal: Option<String> },
-}
-
-impl Waiting {
-    /// Camera key, state group or topic that the first lack is about, and whether a message came but cannot be used.
-    pub fn input(&self) -> Option<(String, bool)> {
-        self.0.iter().find_map(|lack| match lack {
-            WaitingFor::Clock | WaitingFor::Instruction => None,
-            WaitingFor::Camera { key, lack, .. } => Some((key.clone(), lack.is_refusal())),
-            WaitingFor::State { groups, lack, .. } => {
-                Some((groups.first().cloned().unwrap_or_default(), lack.is_refusal()))
-            }
-        })
-    }
+    /// The camera has sent the same picture again so many times in a row.
+    Frozen { repeats: u64, limit: u64 },
+    /// The latest sample was refused since a joint has jumped.
+    Jumped { reason: String },
+    /// The topic has more publishers than it may have; `names` are those of their nodes.
+    Publishers { names: Vec<String>, limit: usize },
 }
 
 impl fmt::Display for Waiting {
@@ -81,16 +81,26 @@ impl fmt::Display for WaitingFor {
                 let word = if topic.starts_with(TRANSFORM) { "" } else { "topic " };
                 write!(f, "state {} ({word}{topic}): {}", groups.join(", "), lack.text("sample"))
             }
+            WaitingFor::Skew { older, newer, skew_ns, limit_ns } => write!(
+                f,
+                "cameras '{older}' and '{newer}' to show the same moment: the newest frame of '{older}' is {:.3} s older \
+                 than that of '{newer}' (limit {:.3} s, `camera_skew_max_ms`)",
+                seconds(*skew_ns),
+                seconds(*limit_ns)
+            ),
         }
     }
 }
 
 impl Lack {
-    fn is_refusal(&self) -> bool {
+    /// Whether nothing at all comes any more.
+    pub(super) fn is_silence(&self) -> bool {
         match self {
-            Lack::Nothing { refusal }
-            | Lack::NoPose { refusal, .. }
-            | Lack::Stale { refusal, .. } => refusal.is_some(),
+            Lack::Nothing { refusal } => refusal.is_none(),
+            Lack::Stale { max_age_ns, silent_ns, .. } => {
+                silent_ns.is_none_or(|silent_ns| silent_ns > *max_age_ns)
+            }
+            _ => false,
         }
     }
 
@@ -110,14 +120,24 @@ impl Lack {
                     seconds(*age_ns),
                     seconds(*max_age_ns)
                 );
-                match (refusal, silent_ns) {
-                    (Some(reason), _) => format!("{age}, the latest message was refused: {reason}"),
-                    (None, Some(silent)) => {
-                        format!("{age}, nothing received for {:.3} s", seconds(*silent))
-                    }
-                    (None, None) => age,
-                }
+                let refused = refusal
+                    .as_ref()
+                    .map(|reason| format!(", the latest message was refused: {reason}"));
+                let silence = silent_ns
+                    .filter(|_| refused.is_none() || self.is_silence())
+                    .map(|silent| format!(", nothing received for {:.3} s", seconds(silent)));
+                format!("{age}{}{}", refused.unwrap_or_default(), silence.unwrap_or_default())
             }
+            Lack::Frozen { repeats, limit } => format!(
+                "frozen: the last {repeats} {reading}s had new stamps, but the same bytes as the one before (limit \
+                 {limit}, `frozen_camera_frames`)"
+            ),
+            Lack::Jumped { reason } => format!("the latest {reading} was refused: {reason}"),
+            Lack::Publishers { names, limit } => format!(
+                "{} publishers ({}), of which one is wrong (limit {limit}, `state_publishers_max`)",
+                names.len(),
+                names.join(", ")
+            ),
         }
     }
 }

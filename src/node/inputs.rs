@@ -14,7 +14,7 @@ use super::compressed;
 use super::image::{self, Decoded, ImageFields, Note};
 use super::messages::{CompressedImage, Image, MessageError, TfMessage};
 use super::runtime::{Shared, Throttle, WARNING_PERIOD, and_more, locked};
-use super::settings::{CameraSettings, Transport};
+use super::settings::{self, CameraSettings, Transport};
 use super::state::StateMessage;
 use crate::history::{Input, Moment};
 
@@ -60,8 +60,11 @@ pub async fn read_states(
         match shared.settings.states[number].reader.read(&bytes) {
             Ok(StateMessage { stamp_ns, sample }) => {
                 let timeline = shared.settings.timeline;
+                let jump_max_rad_s = settings::state_jump_max_rad_s(&locked(&shared.params));
                 let mut sensors = locked(&shared.sensors);
-                let taken = sensors.history.insert_state(number, stamp_ns, sample, at, timeline);
+                let history = &mut sensors.history;
+                let taken =
+                    history.insert_state(number, stamp_ns, sample, at, timeline, jump_max_rad_s);
                 drop(sensors);
                 if let Err(refused) = taken {
                     refusals.count(&shared, &refused.to_string());

@@ -2,14 +2,16 @@
 
 #[cfg(any(feature = "ros", test))]
 mod action;
+pub mod cause_counters;
 pub mod compressed;
+pub mod guard;
 pub mod image;
 #[cfg(any(feature = "ros", test))]
 mod instruction;
 pub mod intake;
-pub mod messages;
 #[cfg(any(feature = "ros", test))]
 mod lifecycle;
+pub mod messages;
 mod nearest;
 pub mod params;
 pub mod poses;
@@ -25,6 +27,8 @@ pub mod trajectory;
 mod core;
 #[cfg(feature = "ros")]
 mod engine;
+#[cfg(feature = "ros")]
+mod guarded;
 #[cfg(feature = "ros")]
 mod inputs;
 #[cfg(feature = "ros")]

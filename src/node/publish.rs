@@ -12,13 +12,13 @@ use r2r::trajectory_msgs::msg::{JointTrajectory, JointTrajectoryPoint};
 use r2r::{Node, Publisher, QosProfile};
 use tracing::{info, warn};
 
-use super::poses::{PoseValues, poses};
 use super::action::goals::GoalId;
+use super::poses::{PoseValues, poses};
 use super::representation;
 use super::runtime::{Shared, duration_message, locked, time_message, uuid_message};
-use super::settings::{self, PoseSettings, Settings, trajectory_lead_ns};
+use super::settings::{self, PoseSettings, Settings};
 use super::stop::{Stop, hold, joint_names};
-use super::trajectory::{ActionJoints, Trajectory, trajectory};
+use super::trajectory::{ActionJoints, Start, Trajectory, trajectory};
 use crate::contract::{ActionChunk, ActionGroup, Observation, Representation};
 use crate::history::Reading;
 
@@ -82,12 +82,12 @@ impl Publishers {
             let seconds = chunk.timings.total().as_secs_f64();
             info!("first chunk published; it took {seconds:.3} s");
         }
-        let (with_trajectory, lead_ns, with_poses) = {
+        let (with_trajectory, with_poses) = {
             let params = locked(&shared.params);
-            (params.bool("trajectory"), trajectory_lead_ns(&params), params.bool("poses"))
+            (params.bool("trajectory"), params.bool("poses"))
         };
         if with_trajectory {
-            self.publish_trajectory(shared, chunk, lead_ns);
+            self.publish_trajectory(shared, chunk);
         }
         if with_poses {
             self.publish_poses(chunk);
@@ -97,10 +97,11 @@ impl Publishers {
 
     /// Publishes what brings the arm to rest, see [`Stop`].
     pub fn publish_stop(&self, shared: &Shared) {
-        let (stop, with_trajectory, max_age_ns) = {
+        let (stop, with_trajectory, max_age_ns, start) = {
             let params = locked(&shared.params);
-            let max_age_ns = settings::freshness(&params, shared.settings.timeline).state_max_age_ns;
-            (Stop::from_choice(params.text("stop")), params.bool("trajectory"), max_age_ns)
+            let stop = Stop::from_choice(params.text("stop"));
+            let max_age_ns = settings::gates(&params).state_max_age_ns;
+            (stop, params.bool("trajectory"), max_age_ns, settings::trajectory_start(&params))
         };
         let joint_names = joint_names(&shared.settings);
         if stop == Stop::Nothing || !with_trajectory || joint_names.is_empty() {
@@ -112,14 +113,19 @@ impl Publishers {
             hold(&shared.settings, &sensors.history, now_ns, max_age_ns, shared.settings.dt_ns)
         };
         let held = if stop == Stop::Hold { held() } else { Ok(None) };
-        let message = match held {
+        let mut message = match held {
             Ok(Some(trajectory)) => trajectory_message(trajectory),
             Ok(None) => empty_trajectory(now_ns, joint_names),
             Err(unknown) => {
-                warn!("the stop is an empty trajectory, since the position to hold is not known: {unknown}");
+                warn!(
+                    "the stop is an empty trajectory, since the position to hold is not known: {unknown}"
+                );
                 empty_trajectory(now_ns, joint_names)
             }
         };
+        if start == Start::Publication {
+            message.header.stamp = time_message(0);
+        }
         if let Err(error) = self.trajectory.publish(&message) {
             warn!("the stop could not be published: {error}");
         }
@@ -155,10 +161,14 @@ impl Publishers {
         }
     }
 
-    fn publish_trajectory(&self, shared: &Shared, chunk: &ActionChunk, lead_ns: i64) {
-        let settings = &shared.settings;
+    fn publish_trajectory(&self, shared: &Shared, chunk: &ActionChunk) {
+        let Settings { action_joints, dt_ns, .. } = &shared.settings;
+        let (lead_ns, start) = {
+            let params = locked(&shared.params);
+            (settings::trajectory_lead_ns(&params), settings::trajectory_start(&params))
+        };
         let now_ns = shared.clock.now().ros_ns;
-        let cut = trajectory(chunk, &settings.action_joints, settings.dt_ns, now_ns, lead_ns);
+        let cut = trajectory(chunk, action_joints, *dt_ns, now_ns, lead_ns, start);
         shared.counters.dropped_points.fetch_add(cut.dropped as u64, Ordering::Relaxed);
         match cut.trajectory {
             Some(trajectory) => {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::action::goals::GoalId;
+use super::cause_counters::CauseCounters;
 use super::intake::Intake;
 use super::params::Params;
 use super::sensors::Sensors;
@@ -48,6 +49,8 @@ pub struct Counters {
     pub missed_ticks: AtomicU64,
     /// Ticks of the timer on which something was missing or stale.
     pub waiting_ticks: AtomicU64,
+    /// Causes for which there was no observation.
+    pub refused_observations: CauseCounters,
     /// Predictions that gave no chunk.
     pub failed_predictions: AtomicU64,
     /// Messages that could not be read or not be used.
@@ -56,6 +59,12 @@ pub struct Counters {
     pub overtaken_frames: AtomicU64,
     /// Trajectory points that were already due.
     pub dropped_points: AtomicU64,
+    /// Values of chunks that were brought to a limit.
+    pub limited_values: AtomicU64,
+    /// Chunks that had such values.
+    pub limited_chunks: AtomicU64,
+    /// Chunks that were dropped since they did not keep a limit.
+    pub refused_chunks: AtomicU64,
 }
 
 impl fmt::Display for Counters {
@@ -64,14 +73,18 @@ impl fmt::Display for Counters {
         write!(
             f,
             "chunks {}, predictions without one {}, ticks while predicting {}, ticks while waiting {}, messages \
-             refused {}, frames overtaken {}, trajectory points dropped {}",
+             refused {}, frames overtaken {}, trajectory points dropped {}, values limited {} in {} chunks, chunks beyond a limit {}; causes of waiting: {}",
             count(&self.chunks),
             count(&self.failed_predictions),
             count(&self.missed_ticks),
             count(&self.waiting_ticks),
             count(&self.refused_messages),
             count(&self.overtaken_frames),
-            count(&self.dropped_points)
+            count(&self.dropped_points),
+            count(&self.limited_values),
+            count(&self.limited_chunks),
+            count(&self.refused_chunks),
+            self.refused_observations
         )
     }
 }

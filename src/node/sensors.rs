@@ -5,7 +5,8 @@ use super::rigid::rigid;
 use super::settings::{Settings, TransformSettings};
 use super::tf::{Found, Query, Transforms};
 use crate::history::{
-    Freshness, History, Lack, Moment, Reading, Sighting, TRANSFORM, Timeline, Waiting, WaitingFor,
+    Gates, History, Lack, Moment, Reading, Sighting, StateInput, TRANSFORM, Timeline, Waiting,
+    WaitingFor,
 };
 
 /// Readings and transforms.
@@ -14,6 +15,8 @@ pub struct Sensors {
     pub history: History,
     transforms: Transforms,
     wanted: Vec<TransformSettings>,
+    /// Per state source, the nodes that publish on its topic.
+    publishers: Vec<Vec<String>>,
     received_steady_ns: Option<i64>,
     /// The frame whose latest transform was refused, and why.
     refusal: Option<(String, String)>,
@@ -33,6 +36,7 @@ impl Sensors {
             history: History::new(settings.inputs()),
             transforms: Transforms::new(ends),
             wanted: settings.transforms.clone(),
+            publishers: vec![Vec::new(); settings.states.len()],
             received_steady_ns: None,
             refusal: None,
             clock_jumps: 0,
@@ -66,27 +70,37 @@ impl Sensors {
         refused
     }
 
+    /// Notes which nodes publish on the topic of state source number `source`, by name.
+    pub fn note_publishers(&mut self, source: usize, names: Vec<String>) {
+        if let Some(known) = self.publishers.get_mut(source) {
+            *known = names;
+        }
+    }
+
     /// What there is to see now: see [`History::observation`]. Poses of transforms are those of the observation's
     /// stamp, or of the newest moment until then that is known.
     ///
     /// # Errors
-    /// [`Waiting`] names everything that is missing or stale.
+    /// [`Waiting`] names everything that cannot be used, and why.
     pub fn observation(
         &mut self,
         now: Moment,
         instruction: &str,
-        freshness: &Freshness,
+        gates: &Gates,
     ) -> Result<Sighting, Waiting> {
-        let mut seen = self.history.observation(now, instruction, freshness);
+        let mut seen = self.history.observation(now, instruction, gates);
         self.follow_clock();
         if now.ros_ns == 0 {
             return seen;
         }
+        for crowded in self.crowded(gates.state_publishers_max) {
+            lacks(&mut seen, crowded);
+        }
         let at_ns = seen.as_ref().map_or(now.ros_ns, |sighting| sighting.observation.stamp_ns);
         for wanted in &self.wanted {
             let topic = transform_name(wanted);
-            match (self.find(wanted, at_ns, now, freshness), &mut seen) {
-                (Ok(found), Ok(Sighting { observation, readings })) => {
+            match (self.find(wanted, at_ns, now, gates), &mut seen) {
+                (Ok(found), Ok(Sighting { observation, readings, .. })) => {
                     let (input, stamp_ns) = (wanted.group.clone(), found.at_ns);
                     observation.state.insert(input.clone(), wanted.layout.values(&found.pose));
                     readings.push(Reading { input, topic, delta: 0, stamp_ns });
@@ -94,15 +108,23 @@ impl Sensors {
                 (Ok(_), Err(_)) => {}
                 (Err(lack), seen) => {
                     let groups = vec![wanted.group.clone()];
-                    let lack = WaitingFor::State { groups, topic, lack };
-                    match seen {
-                        Ok(_) => *seen = Err(Waiting(vec![lack])),
-                        Err(waiting) => waiting.0.push(lack),
-                    }
+                    lacks(seen, WaitingFor::State { groups, topic, lack });
                 }
             }
         }
         seen
+    }
+
+    /// The topics of states that have more than `limit` publishers; 0 for no limit.
+    fn crowded(&self, limit: usize) -> Vec<WaitingFor> {
+        let sources = self.history.inputs().states.iter().zip(&self.publishers);
+        let crowded = sources.filter(|(_, names)| limit > 0 && names.len() > limit);
+        let lack = |(input, names): (&StateInput, &Vec<String>)| WaitingFor::State {
+            groups: input.groups.clone(),
+            topic: input.topic.clone(),
+            lack: Lack::Publishers { names: names.clone(), limit },
+        };
+        crowded.map(lack).collect()
     }
 
     fn find(
@@ -110,9 +132,9 @@ impl Sensors {
         wanted: &TransformSettings,
         at_ns: i64,
         now: Moment,
-        freshness: &Freshness,
+        gates: &Gates,
     ) -> Result<Found, Lack> {
-        let max_age_ns = freshness.state_max_age_ns;
+        let max_age_ns = gates.state_max_age_ns;
         let query = Query {
             base: &wanted.base_frame,
             tip: &wanted.tip_frame,
@@ -145,6 +167,14 @@ impl Sensors {
             self.transforms.clear_moving();
             self.refusal = None;
         }
+    }
+}
+
+/// One more thing that keeps the observation from being made.
+fn lacks(seen: &mut Result<Sighting, Waiting>, lack: WaitingFor) {
+    match seen {
+        Ok(_) => *seen = Err(Waiting(vec![lack])),
+        Err(waiting) => waiting.0.push(lack),
     }
 }
 

@@ -45,7 +45,8 @@ pub fn serve(
     changes: &Arc<ParamChanges>,
 ) -> r2r::Result<Vec<Task>> {
     let qos = QosProfile::services_default;
-    let instructions = node.create_service::<SetInstruction::Service>("~/set_instruction", qos())?;
+    let instructions =
+        node.create_service::<SetInstruction::Service>("~/set_instruction", qos())?;
     let contracts = node.create_service::<GetContract::Service>("~/get_contract", qos())?;
     let (known, changes) = (core.clone(), changes.clone());
     let set = move |request: &SetInstruction::Request| set_instruction(&known, &changes, request);

@@ -47,8 +47,8 @@ fn subscribe(node: &mut Node, shared: &Arc<Shared>) -> Result<Vec<Task>> {
         let messages = node
             .subscribe_raw(&camera.topic, message_type, QosProfile::sensor_data())
             .with_context(|| {
-                format!("cannot subscribe to '{}' of camera '{}'", camera.topic, camera.key)
-            })?;
+            format!("cannot subscribe to '{}' of camera '{}'", camera.topic, camera.key)
+        })?;
         info!("camera '{}' on {} ({message_type})", camera.key, camera.topic);
         tasks.push(Box::pin(inputs::read_camera(shared.clone(), number, messages)));
     }

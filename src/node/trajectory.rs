@@ -6,7 +6,7 @@ use crate::contract::{ActionChunk, Representation};
 /// Joint positions over time; never empty, times strictly increasing, every point as long as `joint_names`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trajectory {
-    /// Start of all times: the stamp of the observation.
+    /// Start of all times; 0 for the moment of publication.
     pub stamp_ns: i64,
     pub joint_names: Vec<String>,
     pub points: Vec<Point>,
@@ -18,6 +18,15 @@ pub struct Point {
     pub positions: Vec<f64>,
     /// After [`Trajectory::stamp_ns`].
     pub time_from_start_ns: i64,
+}
+
+/// What the times of a trajectory count from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// The stamp of the observation.
+    Observation,
+    /// The moment of publication; the stamp is 0, which a controller takes for now.
+    Publication,
 }
 
 /// A trajectory, and what was left out of it.
@@ -49,6 +58,7 @@ pub fn trajectory(
     dt_ns: i64,
     now_ns: i64,
     lead_ns: i64,
+    start: Start,
 ) -> Cut {
     let mut joint_names = Vec::new();
     let mut columns = Vec::new();
@@ -67,10 +77,13 @@ pub fn trajectory(
         return Cut { trajectory: None, dropped: 0 };
     }
     let earliest = now_ns.saturating_add(lead_ns.max(0));
+    let (stamp_ns, start_ns) = match start {
+        Start::Observation => (chunk.stamp_ns, chunk.stamp_ns),
+        Start::Publication => (0, now_ns),
+    };
     let mut points = Vec::with_capacity(chunk.horizon);
     for row in 0..chunk.horizon {
-        let time_from_start_ns = dt_ns.saturating_mul(row as i64 + 1);
-        let due = chunk.stamp_ns.saturating_add(time_from_start_ns);
+        let due = chunk.stamp_ns.saturating_add(dt_ns.saturating_mul(row as i64 + 1));
         if due < earliest || due <= now_ns {
             continue;
         }
@@ -79,14 +92,11 @@ pub fn trajectory(
             row.map(|value| map.map_or(value, |map| map.apply(value))).collect::<Vec<f64>>()
         };
         let positions = columns.iter().flat_map(of_row).collect();
+        let time_from_start_ns = due.saturating_sub(start_ns);
         points.push(Point { positions, time_from_start_ns });
     }
     let dropped = chunk.horizon - points.len();
-    let trajectory = (!points.is_empty()).then_some(Trajectory {
-        stamp_ns: chunk.stamp_ns,
-        joint_names,
-        points,
-    });
+    let trajectory = (!points.is_empty()).then_some(Trajectory { stamp_ns, joint_names, points });
     Cut { trajectory, dropped }
 }
 
@@ -98,6 +108,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
     const DT: i64 = 50 * MS;
+    const STAMPED: Start = Start::Observation;
 
     fn group(
         name: &str,
@@ -144,7 +155,7 @@ mod tests {
 
     #[test]
     fn joint_groups_side_by_side_row_by_row() {
-        let cut = trajectory(&chunk(3), &joints(), DT, 10_000 * MS, 0);
+        let cut = trajectory(&chunk(3), &joints(), DT, 10_000 * MS, 0, STAMPED);
         let made = cut.trajectory.expect("not empty");
         assert_eq!(made.joint_names, ["shoulder", "elbow", "yaw"]);
         assert_eq!(made.stamp_ns, 10_000 * MS);
@@ -162,7 +173,7 @@ mod tests {
     #[test]
     fn case_27_points_in_the_past_are_dropped_and_counted() {
         let times = |now_ms: i64, lead_ms: i64| {
-            let cut = trajectory(&chunk(4), &joints(), DT, now_ms * MS, lead_ms * MS);
+            let cut = trajectory(&chunk(4), &joints(), DT, now_ms * MS, lead_ms * MS, STAMPED);
             let points = cut.trajectory.map_or_else(Vec::new, |made| made.points);
             (points.iter().map(|p| p.time_from_start_ns / MS).collect::<Vec<_>>(), cut.dropped)
         };
@@ -174,10 +185,28 @@ mod tests {
     }
 
     #[test]
+    fn case_27_a_stamp_of_zero_counts_from_the_moment_of_publication() {
+        let made = |now_ms: i64, lead_ms: i64| {
+            let (now, lead) = (now_ms * MS, lead_ms * MS);
+            trajectory(&chunk(4), &joints(), DT, now, lead, Start::Publication)
+        };
+        let cut = made(10_120, 0);
+        let trajectory = cut.trajectory.expect("two points are left");
+        assert_eq!((trajectory.stamp_ns, cut.dropped), (0, 2));
+        let times: Vec<_> =
+            trajectory.points.iter().map(|p| (p.time_from_start_ns / MS, p.positions[0])).collect();
+        assert_eq!(times, [(30, 0.5), (80, 0.75)]);
+        let late = made(10_120, 40).trajectory.expect("one point is left");
+        assert_eq!(late.points[0].time_from_start_ns, 80 * MS);
+        assert_eq!(made(10_200, 0), Cut { trajectory: None, dropped: 4 });
+    }
+
+    #[test]
     fn a_gripper_moves_in_the_units_of_its_joint() {
         let mut joints = joints();
         joints[1].map = Some(AffineMap::new([0.0, 1.0], [0.0, 0.8]));
-        let made = trajectory(&chunk(3), &joints, DT, 10_000 * MS, 0).trajectory.expect("made");
+        let made =
+            trajectory(&chunk(3), &joints, DT, 10_000 * MS, 0, STAMPED).trajectory.expect("made");
         let last = &made.points[2].positions;
         assert_eq!(last[..2], [0.5, 0.625]);
         assert!((last[2] - 0.2).abs() < 1e-15, "{last:?}");
@@ -185,11 +214,14 @@ mod tests {
 
     #[test]
     fn without_joints_there_is_no_trajectory() {
-        assert_eq!(trajectory(&chunk(4), &[], DT, 0, 0), Cut { trajectory: None, dropped: 0 });
-        assert_eq!(trajectory(&chunk(0), &joints(), DT, 0, 0).trajectory, None);
+        assert_eq!(
+            trajectory(&chunk(4), &[], DT, 0, 0, STAMPED),
+            Cut { trajectory: None, dropped: 0 }
+        );
+        assert_eq!(trajectory(&chunk(0), &joints(), DT, 0, 0, STAMPED).trajectory, None);
         let mut short = joints();
         short[0].joints.pop();
-        let made = trajectory(&chunk(4), &short, DT, 0, 0).trajectory.expect("the waist");
+        let made = trajectory(&chunk(4), &short, DT, 0, 0, STAMPED).trajectory.expect("the waist");
         assert_eq!(made.joint_names, ["yaw"]);
     }
 
@@ -201,11 +233,15 @@ mod tests {
             now in any::<i64>(),
             lead in any::<i64>(),
         ) {
-            for now in [now, 10_000 * MS + now % (60 * dt)] {
-                if let Some(made) = trajectory(&chunk(horizon), &joints(), dt, now, lead).trajectory {
+            for (now, start) in [now, 10_000 * MS + now % (60 * dt)]
+                .into_iter()
+                .flat_map(|now| [(now, STAMPED), (now, Start::Publication)])
+            {
+                if let Some(made) = trajectory(&chunk(horizon), &joints(), dt, now, lead, start).trajectory {
                     prop_assert!(!made.points.is_empty());
                     prop_assert!(made.points.iter().all(|p| p.positions.len() == made.joint_names.len()));
-                    prop_assert!(made.points.iter().all(|p| made.stamp_ns + p.time_from_start_ns > now));
+                    let start_ns = if start == STAMPED { made.stamp_ns } else { now };
+                    prop_assert!(made.points.iter().all(|p| p.time_from_start_ns > now.saturating_sub(start_ns)));
                     prop_assert!(made.points.windows(2).all(|w| w[0].time_from_start_ns < w[1].time_from_start_ns));
                 }
             }

@@ -74,7 +74,9 @@ pub enum PolicyError {
     Backend(#[from] BackendError),
     #[error("chunk refused: {0}")]
     Decode(DecodeError),
-    #[error("warm-up: the checkpoint takes frames of none of the sizes {tried:?}; set `warm_up` to 0")]
+    #[error(
+        "warm-up: the checkpoint takes frames of none of the sizes {tried:?}; set `warm_up` to 0"
+    )]
     NoFrameSize { tried: [[u32; 2]; 3] },
 }
 

@@ -21,7 +21,8 @@ pub fn observation(embodiment: &Embodiment, [width, height]: [u32; 2]) -> Observ
     let frame = Arc::new(Frame::new(width, height, pixels).expect("a size of the list"));
     let frames = vec![frame; embodiment.frame_deltas.len()];
     let cameras = embodiment.cameras.iter().map(|camera| (camera.clone(), frames.clone()));
-    let state = embodiment.state.iter().map(|group| (group.name.clone(), values(embodiment, group)));
+    let state =
+        embodiment.state.iter().map(|group| (group.name.clone(), values(embodiment, group)));
     Observation {
         stamp_ns: 0,
         frames: cameras.collect(),

@@ -209,11 +209,14 @@ mod tests {
 
     #[test]
     fn times_that_make_no_sense() {
-        let timed = |duration_ns, deadline_ns| Asked { duration_ns, deadline_ns, ..Asked::default() };
+        let timed =
+            |duration_ns, deadline_ns| Asked { duration_ns, deadline_ns, ..Asked::default() };
         assert!(refused(timed(-S, 0)).contains("duration is -1 s"));
         assert!(refused(timed(0, -1)).contains("deadline is"));
         assert!(refused(timed(61 * S, 0)).contains("goal_max_duration_s (60 s)"));
-        assert!(refused(timed(2 * S, S)).contains("deadline of 1 s ends before its duration of 2 s"));
+        assert!(
+            refused(timed(2 * S, S)).contains("deadline of 1 s ends before its duration of 2 s")
+        );
         let mute = Terms { instruction: " ".to_owned(), ..terms() };
         assert_eq!(Goal::new(Asked::default(), &mute), Err(GoalError::NoInstruction));
     }

@@ -6,7 +6,7 @@ use super::super::action::goals::End;
 use super::super::worker::Failure;
 use crate::contract::ActionChunk;
 use crate::decode::DecodeError;
-use crate::history::{Waiting, seconds};
+use crate::history::{Waiting, WaitingFor, seconds};
 use crate::policy::PolicyError;
 
 /// Why a goal has ended.
@@ -16,14 +16,34 @@ pub enum Reason {
     Cancelled,
     Replaced,
     /// Something is missing or too old.
-    StaleInput { input: String, message: String },
+    StaleInput {
+        input: String,
+        message: String,
+    },
     /// Something came that cannot be used.
-    BadInput { input: String, message: String },
-    ClockReset { by_s: f64 },
-    Deadline { limit_ns: i64 },
-    MaxDuration { limit_ns: i64 },
-    NonFinite { message: String },
-    Backend { message: String },
+    BadInput {
+        input: String,
+        message: String,
+    },
+    ClockReset {
+        by_s: f64,
+    },
+    Deadline {
+        limit_ns: i64,
+    },
+    MaxDuration {
+        limit_ns: i64,
+    },
+    NonFinite {
+        message: String,
+    },
+    /// The chunk goes beyond a limit of the parameters.
+    Limit {
+        message: String,
+    },
+    Backend {
+        message: String,
+    },
     Deactivated,
     Shutdown,
 }
@@ -32,8 +52,9 @@ impl Reason {
     /// Why there is no observation: the first thing that is wrong names the input, the sentence names them all.
     pub fn lacking(waiting: &Waiting) -> Self {
         let message = format!("waited in vain for {waiting}");
-        let (input, bad) = waiting.input().unwrap_or_default();
-        if bad {
+        let first = waiting.0.first();
+        let input = first.map(|first| first.input().to_owned()).unwrap_or_default();
+        if first.is_some_and(WaitingFor::is_bad) {
             Reason::BadInput { input, message }
         } else {
             Reason::StaleInput { input, message }
@@ -83,6 +104,7 @@ impl Reason {
             Reason::Deadline { .. } => ResultMessage::DEADLINE as u8,
             Reason::MaxDuration { .. } => ResultMessage::MAX_DURATION as u8,
             Reason::NonFinite { .. } => ResultMessage::NON_FINITE_OUTPUT as u8,
+            Reason::Limit { .. } => ResultMessage::LIMIT_EXCEEDED as u8,
             Reason::Backend { .. } => ResultMessage::BACKEND_FAULT as u8,
             Reason::Deactivated => ResultMessage::DEACTIVATED as u8,
             Reason::Shutdown => ResultMessage::SHUTDOWN as u8,
@@ -106,6 +128,7 @@ impl Reason {
             Reason::StaleInput { message, .. }
             | Reason::BadInput { message, .. }
             | Reason::NonFinite { message }
+            | Reason::Limit { message }
             | Reason::Backend { message } => message.clone(),
             Reason::ClockReset { by_s } => format!("the clock jumped by {by_s:.3} s"),
             Reason::Deadline { limit_ns } => {

@@ -25,7 +25,10 @@ impl Engine {
         let refused = match self.server.arrived(&request) {
             None => "its id is all zero, or that of another goal".to_owned(),
             Some(arrived) => match self.judged(arrived.goal) {
-                Ok(goal) => return self.accept(request, Queued { id: arrived.id, goal, accepted_ns: now_ns }),
+                Ok(goal) => {
+                    return self
+                        .accept(request, Queued { id: arrived.id, goal, accepted_ns: now_ns });
+                }
                 Err(reason) => reason,
             },
         };
@@ -35,7 +38,8 @@ impl Engine {
 
     /// The goal, if it can be worked on now.
     fn judged(&self, goal: PredictChunk::Goal) -> Result<Goal, String> {
-        let Some(model) = self.model.as_ref().filter(|_| self.active && self.leaving.is_none()) else {
+        let Some(model) = self.model.as_ref().filter(|_| self.active && self.leaving.is_none())
+        else {
             return Err("the node is not active; activate it first".to_owned());
         };
         let shared = &model.shared;
@@ -147,7 +151,9 @@ impl Engine {
     /// Ends the running goal where its time is up or its chunks are made.
     pub(super) fn watch_goal_time(&mut self, now: Moment) {
         let Some(Running { goal, chunks, accepted_ns, .. }) = &self.goal else { return };
-        let Some(ended) = goal.ended(*chunks, now.ros_ns.saturating_sub(*accepted_ns)) else { return };
+        let Some(ended) = goal.ended(*chunks, now.ros_ns.saturating_sub(*accepted_ns)) else {
+            return;
+        };
         let reason = match ended {
             Ended::Succeeded => Reason::Succeeded,
             Ended::Deadline => Reason::Deadline { limit_ns: goal.deadline_ns.unwrap_or_default() },
@@ -167,7 +173,9 @@ impl Engine {
     }
 
     pub(super) fn end_goal_that_is_over(&mut self) {
-        let Some((_, since)) = self.goal.as_ref().and_then(|goal| goal.ending.as_ref()) else { return };
+        let Some((_, since)) = self.goal.as_ref().and_then(|goal| goal.ending.as_ref()) else {
+            return;
+        };
         if self.prediction.is_none() || since.elapsed() >= STEP_LIMIT {
             self.finish_goal();
         }
@@ -194,7 +202,8 @@ impl Engine {
     /// Ends a goal that was never begun.
     pub(super) fn end_queued(&mut self, queued: Queued, reason: Reason) {
         let id: GoalId = queued.id;
-        let result = Running::new(queued, Pace::new(None)).result(&reason, self.core.clock.now().ros_ns);
+        let result =
+            Running::new(queued, Pace::new(None)).result(&reason, self.core.clock.now().ros_ns);
         self.server.end(&id, reason.end(), result);
     }
 }

@@ -72,7 +72,9 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_looked_for_again_soon() {
-        for (period, wait) in [(Some(10 * MS), 10 * MS), (Some(5_000 * MS), 50 * MS), (None, 50 * MS)] {
+        for (period, wait) in
+            [(Some(10 * MS), 10 * MS), (Some(5_000 * MS), 50 * MS), (None, 50 * MS)]
+        {
             let mut pace = Pace::new(period);
             assert!(pace.is_due(7));
             pace.retry(7);

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use tracing::{info, warn};
 
 use super::super::action::goals::GoalId;
+use super::super::guarded::guarded;
 use super::super::instruction::INSTRUCTION;
 use super::super::publish::Ticket;
 use super::super::runtime::{and_more, locked};
@@ -68,10 +69,11 @@ impl Engine {
         instruction: &str,
     ) -> Option<Result<Sighting, Waiting>> {
         let shared = &self.model.as_ref()?.shared;
-        let freshness = settings::freshness(&locked(&shared.params), shared.settings.timeline);
-        let seen = locked(&shared.sensors).observation(now, instruction, &freshness);
-        if seen.is_err() {
+        let gates = settings::gates(&locked(&shared.params));
+        let seen = locked(&shared.sensors).observation(now, instruction, &gates);
+        if let Err(waiting) = &seen {
             shared.counters.waiting_ticks.fetch_add(1, Ordering::Relaxed);
+            shared.counters.refused_observations.count(waiting);
         }
         Some(seen)
     }
@@ -84,7 +86,7 @@ impl Engine {
         now: Moment,
     ) {
         let Some(model) = &self.model else { return };
-        let Sighting { observation, readings } = sighting;
+        let Sighting { observation, readings, .. } = sighting;
         let cancel = CancelToken::default();
         let progress = match goal {
             None => Progress::default(),
@@ -109,16 +111,19 @@ impl Engine {
         let prediction = self.prediction.take();
         let wanted = prediction.is_some_and(|prediction| !prediction.unwanted) && self.active;
         match outcome {
-            Ok(chunk) if wanted => self.publish(ticket, &chunk),
+            Ok(chunk) if wanted => self.publish(ticket, chunk),
             Ok(_) | Err(Failure::Cancelled) => {}
-            Err(failure) => self.failed(ticket, &failure),
+            Err(failure) => self.failed(ticket, Reason::of_failure(&failure)),
         }
         self.end_goal_that_is_over();
     }
 
-    fn publish(&mut self, ticket: &Ticket, chunk: &ActionChunk) {
+    fn publish(&mut self, ticket: &Ticket, mut chunk: ActionChunk) {
         let Some(model) = &self.model else { return };
-        match model.publishers.publish(&model.shared, ticket, chunk, self.sequence) {
+        if let Err(violation) = guarded(&model.shared, &ticket.observation.state, &mut chunk) {
+            return self.failed(ticket, Reason::Limit { message: violation.to_string() });
+        }
+        match model.publishers.publish(&model.shared, ticket, &chunk, self.sequence) {
             Err(error) => warn!("the chunk could not be published: {error}"),
             Ok(message) => {
                 self.sequence += 1;
@@ -131,15 +136,15 @@ impl Engine {
         self.watch_goal_time(now);
     }
 
-    fn failed(&mut self, ticket: &Ticket, failure: &Failure<crate::policy::PolicyError>) {
+    fn failed(&mut self, ticket: &Ticket, reason: Reason) {
         if let Some(model) = &self.model {
             model.shared.counters.failed_predictions.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(held_back) = self.failure_notes.pass() {
-            warn!("no chunk: {failure}{}", and_more(held_back));
+            warn!("no chunk: {}{}", reason.message(), and_more(held_back));
         }
         if self.goal.as_ref().is_some_and(|goal| ticket.goal == Some(goal.id)) {
-            self.end_goal(Reason::of_failure(failure));
+            self.end_goal(reason);
         }
     }
 }

@@ -47,7 +47,8 @@ impl ActionServer {
     pub fn new(node: &mut Node, events: &UnboundedSender<Event>) -> r2r::Result<(Self, Vec<Task>)> {
         let qos = QosProfile::services_default;
         let name = |part: &str| format!("{ACTION}/_action/{part}");
-        let goals = node.create_service::<<Served as Action>::SendGoal>(&name("send_goal"), qos())?;
+        let goals =
+            node.create_service::<<Served as Action>::SendGoal>(&name("send_goal"), qos())?;
         let cancels = node.create_service::<CancelGoal::Service>(&name("cancel_goal"), qos())?;
         let results =
             node.create_service::<<Served as Action>::GetResult>(&name("get_result"), qos())?;
@@ -141,10 +142,8 @@ impl ActionServer {
 
     pub fn publish_status(&self) {
         let known = self.book.known();
-        let status = |goal: &Known| GoalStatus {
-            goal_info: info_message(goal),
-            status: goal.status as i8,
-        };
+        let status =
+            |goal: &Known| GoalStatus { goal_info: info_message(goal), status: goal.status as i8 };
         let message = GoalStatusArray { status_list: known.iter().map(status).collect() };
         if let Err(error) = self.status.publish(&message) {
             warn!("the status of the goals could not be published: {error}");

@@ -216,9 +216,14 @@ mod tests {
     #[test]
     fn what_is_not_possible_changes_nothing() {
         let mut machine = Machine::new();
-        for asked in [by_id(3), by_id(7), by_id(10), by_id(99), Asked::label("fly"), Asked::label(SUCCESS)] {
+        for asked in
+            [by_id(3), by_id(7), by_id(10), by_id(99), Asked::label("fly"), Asked::label(SUCCESS)]
+        {
             let refused = machine.begin(&asked).expect_err("not possible").to_string();
-            assert!(refused.contains("unconfigured, where it takes configure, shutdown"), "{refused}");
+            assert!(
+                refused.contains("unconfigured, where it takes configure, shutdown"),
+                "{refused}"
+            );
             assert_eq!(machine.state(), State::Unconfigured);
         }
         machine.begin(&by_id(1)).expect("possible");
@@ -249,7 +254,9 @@ mod tests {
     fn numbers_and_ends_are_unambiguous() {
         for (i, step) in STEPS.iter().enumerate() {
             assert!(STEPS[..i].iter().all(|other| other.id != step.id), "{}", step.id);
-            assert!(STEPS[..i].iter().all(|other| (other.from, other.label) != (step.from, step.label)));
+            assert!(
+                STEPS[..i].iter().all(|other| (other.from, other.label) != (step.from, step.label))
+            );
         }
     }
 }

@@ -180,6 +180,30 @@ pub const TABLE: &[Entry] = &[
         Range::Integer(1, 60_000),
         "Age by header stamp beyond which a state (joints, pose, transform, number) is stale and nothing is predicted [ms].",
     ),
+    live(
+        "camera_skew_max_ms",
+        Default::Integer(150),
+        Range::Integer(0, 60_000),
+        "How far apart the header stamps of two cameras' newest frames may be; beyond, nothing is predicted [ms]. 0 for any distance. Frames of several cameras are paired by stamp as long as they are at most 500 ms apart.",
+    ),
+    live(
+        "frozen_camera_frames",
+        Default::Integer(30),
+        Range::Integer(0, 100_000),
+        "A camera that has sent the same bytes again with new stamps so many times in a row is frozen, and nothing is predicted until it shows another picture. 0 for never: simulations that render without noise.",
+    ),
+    live(
+        "state_jump_max_rad_s",
+        Default::Double(30.0),
+        Range::Double(0.0, 100_000.0),
+        "A joint state in which a joint (of a group without source_range) has moved faster than this since the last one is refused, and nothing is predicted until the joint is within the limit again [rad/s]. 0 for no limit, also for drivers that wrap angles.",
+    ),
+    live(
+        "state_publishers_max",
+        Default::Integer(1),
+        Range::Integer(0, 100),
+        "Publishers that the topic of a state may have; with more, whose values would alternate, nothing is predicted. 0 for any number.",
+    ),
     fixed(
         Scope::Node,
         "timeline",
@@ -205,6 +229,18 @@ pub const TABLE: &[Entry] = &[
         Default::Integer(0),
         Range::Integer(0, 10_000),
         "Points of the trajectory that are due in less than this are dropped, as those in the past are [ms].",
+    ),
+    live(
+        "trajectory_stamp",
+        Default::Text("observation"),
+        Range::Choice(&["observation", "zero"]),
+        "What times of the trajectory count from: the stamp of the observation, or with a stamp of zero the moment of publication, which joint_trajectory_controller takes for now.",
+    ),
+    live(
+        "limit_violation",
+        Default::Text("refuse"),
+        Range::Choice(&["refuse", "clamp"]),
+        "What is done with a chunk that goes beyond a limit of action.<key>.*: refuse drops it whole, clamp brings its values to the limit.",
     ),
     live(
         "poses",
@@ -348,6 +384,41 @@ pub const TABLE: &[Entry] = &[
         Default::NoDoubles,
         Range::Any,
         "The joints' positions at the two ends of the action group's model_range, in the same order.",
+    ),
+    fixed(
+        Scope::Action,
+        "action.<key>.position_min",
+        Default::NoDoubles,
+        Range::Any,
+        "Lowest positions of the group's joints in their own units (after joint_range), one per joint or one for all; empty for none. What happens below is up to limit_violation.",
+    ),
+    fixed(
+        Scope::Action,
+        "action.<key>.position_max",
+        Default::NoDoubles,
+        Range::Any,
+        "Highest positions of the group's joints, as position_min.",
+    ),
+    fixed(
+        Scope::Action,
+        "action.<key>.velocity_max",
+        Default::NoDoubles,
+        Range::Any,
+        "Highest speeds of the group's joints in their own units per second, one per joint or one for all; empty for none. They hold between rows, and from the observed position (where the state has the joint) to the first row.",
+    ),
+    fixed(
+        Scope::Action,
+        "action.<key>.translation_step_max_m",
+        Default::Double(0.0),
+        Range::Double(0.0, 1000.0),
+        "Groups that are poses: longest way from one row to the next, and from the observed pose to the first row where the group is relative to it [m]; 0.0 for none.",
+    ),
+    fixed(
+        Scope::Action,
+        "action.<key>.rotation_step_max_rad",
+        Default::Double(0.0),
+        Range::Double(0.0, 3.2),
+        "Groups that are poses: largest turn from one row to the next, as translation_step_max_m [rad]; 0.0 for none.",
     ),
 ];
 

@@ -4,14 +4,14 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::contract::{Frame, PoseFormat};
-use crate::history::{CameraInput, Inputs};
+use crate::history::{CameraInput, Cause, Inputs};
 use crate::node::state::pose::PoseLayout;
 
 const MS: i64 = 1_000_000;
 const START: i64 = 1_700_000_000_000_000_000;
 const STAMP: Timeline = Timeline::Stamp;
-const FRESHNESS: Freshness =
-    Freshness { camera_max_age_ns: 500 * MS, state_max_age_ns: 200 * MS, timeline: STAMP };
+const GATES: Gates =
+    Gates { camera_max_age_ns: 500 * MS, state_max_age_ns: 200 * MS, ..Gates::OPEN };
 
 fn at(ms: i64) -> Moment {
     Moment { ros_ns: START + ms * MS, steady_ns: ms * MS }
@@ -30,6 +30,7 @@ fn sensors() -> Sensors {
         history: History::new(inputs),
         transforms: Transforms::default(),
         wanted: vec![wanted],
+        publishers: vec![],
         received_steady_ns: None,
         refusal: None,
         clock_jumps: 0,
@@ -57,7 +58,7 @@ impl Sensors {
     }
 
     fn waits(&mut self, now_ms: i64) -> String {
-        self.observation(at(now_ms), "wave", &FRESHNESS).expect_err("waits").to_string()
+        self.observation(at(now_ms), "wave", &GATES).expect_err("waits").to_string()
     }
 }
 
@@ -68,7 +69,7 @@ fn the_pose_is_that_of_the_observation() {
     for tick in 0..=11 {
         sensors.hear(vec![transform(10 * tick, "base", "tip", 0.01 * tick as f64)], 10 * tick);
     }
-    let seen = sensors.observation(at(120), "wave", &FRESHNESS).expect("complete");
+    let seen = sensors.observation(at(120), "wave", &GATES).expect("complete");
     let x = seen.observation.state["eef"][0];
     assert!((x - 0.095).abs() < 1e-12, "{x}");
     assert_eq!(seen.observation.stamp_ns, START + 95 * MS);
@@ -77,7 +78,7 @@ fn the_pose_is_that_of_the_observation() {
     assert_eq!(reading.stamp_ns, START + 95 * MS);
     // Transforms that are late give the newest pose there is.
     sensors.show(150);
-    let seen = sensors.observation(at(160), "wave", &FRESHNESS).expect("complete");
+    let seen = sensors.observation(at(160), "wave", &GATES).expect("complete");
     assert_eq!(seen.observation.state["eef"][0], 0.11);
     assert_eq!(seen.readings.last().map(|r| r.stamp_ns), Some(START + 110 * MS));
 }
@@ -94,7 +95,7 @@ fn what_is_missing_or_stale_is_said_like_that_of_joints() {
     assert!(text.starts_with("state eef (tf base tip): no pose: frame 'tip' is in no"), "{text}");
 
     sensors.hear(vec![transform(0, "arm", "tip", 0.0)], 0);
-    assert!(sensors.observation(at(10), "wave", &FRESHNESS).is_ok());
+    assert!(sensors.observation(at(10), "wave", &GATES).is_ok());
     sensors.show(250);
     let text = sensors.waits(250);
     assert!(text.contains("0.250 s old (limit 0.200 s), nothing received for 0.250 s"), "{text}");
@@ -123,7 +124,7 @@ fn transforms_are_refused_one_by_one() {
         "{text}"
     );
     sensors.hear(vec![transform(0, "arm", "tip", 1.0)], 0);
-    assert!(sensors.observation(at(1), "wave", &FRESHNESS).is_ok());
+    assert!(sensors.observation(at(1), "wave", &GATES).is_ok());
 }
 
 #[test]
@@ -138,10 +139,47 @@ fn stamps_of_fixed_transforms_mean_nothing_and_outlive_the_clock() {
     let now = Moment { ros_ns: START - 3_600_000 * MS, steady_ns: 20 * MS };
     let frame = Arc::new(Frame::new(64, 64, vec![7; 3 * 64 * 64]).expect("valid"));
     sensors.history.insert_frame(0, now.ros_ns, frame, now, STAMP).expect("new");
-    let seen = sensors.observation(now, "wave", &FRESHNESS).expect("complete");
+    let seen = sensors.observation(now, "wave", &GATES).expect("complete");
     assert_eq!(seen.observation.state["eef"][0], 4.0);
     let query = Query { base: "base", tip: "wheel", at_ns: START, max_gap_ns: MS };
     assert!(sensors.transforms.lookup(&query).is_err(), "moving ones are forgotten");
+}
+
+#[test]
+fn two_publishers_on_a_topic_of_states_are_one_too_many() {
+    let mut sensors = sensors();
+    let mut inputs = sensors.history.inputs().clone();
+    let topic = |name: &str| StateInput {
+        topic: name.to_owned(),
+        groups: vec![name[1..].to_owned()],
+        stamped: true,
+        ..Default::default()
+    };
+    inputs.states = vec![topic("/arm"), topic("/hand")];
+    sensors.history = History::new(inputs);
+    (sensors.wanted, sensors.publishers) = (vec![], vec![vec![]; 2]);
+    sensors.show(0);
+    for (source, group) in ["arm", "hand"].into_iter().enumerate() {
+        let sample = [(group.to_owned(), vec![0.0])].into();
+        sensors.history.insert_state(source, Some(START), sample, at(0), STAMP, 0.0).expect("new");
+    }
+    let limited = |limit| Gates { state_publishers_max: limit, ..GATES };
+    assert!(sensors.observation(at(0), "wave", &limited(1)).is_ok(), "nobody has looked yet");
+    sensors.note_publishers(0, vec!["/driver".to_owned()]);
+    assert!(sensors.observation(at(0), "wave", &limited(1)).is_ok());
+    sensors.note_publishers(0, vec!["/driver".to_owned(), "/fake".to_owned()]);
+    sensors.note_publishers(9, vec!["/nowhere".to_owned(); 5]);
+    for limit in [0, 2] {
+        assert!(sensors.observation(at(0), "wave", &limited(limit)).is_ok(), "{limit}");
+    }
+    let waiting = sensors.observation(at(0), "wave", &limited(1)).expect_err("two");
+    let [lack] = &waiting.0[..] else { panic!("{waiting}") };
+    assert_eq!((lack.cause(), lack.input(), lack.is_bad()), (Cause::Publishers, "/arm", true));
+    let text = waiting.to_string();
+    assert!(text.starts_with("state arm (topic /arm): 2 publishers (/driver, /fake)"), "{text}");
+    assert!(text.contains("limit 1, `state_publishers_max`"), "{text}");
+    sensors.note_publishers(0, vec!["/driver".to_owned()]);
+    assert!(sensors.observation(at(0), "wave", &limited(1)).is_ok());
 }
 
 proptest! {
@@ -168,7 +206,7 @@ proptest! {
                     _ => drop(sensors.hear(vec![transform(ms, "arm", "tip", 0.1)], 300)),
                 }
             }
-            let seen = sensors.observation(at(300), "wave", &FRESHNESS).expect("complete");
+            let seen = sensors.observation(at(300), "wave", &GATES).expect("complete");
             (seen.observation.stamp_ns, seen.observation.state, seen.observation.frames, seen.readings)
         };
         let straight: Vec<i64> = (0..24).collect();

@@ -2,15 +2,18 @@
 
 mod actions;
 mod cameras;
+mod limits;
 mod poses;
 mod states;
 
+use super::guard::Guard;
 use super::params::{Names, ParamError, ParamErrors, Params};
-use super::trajectory::ActionJoints;
+use super::trajectory::{ActionJoints, Start};
 use crate::contract::{Embodiment, Letterbox, Version};
-use crate::history::{CameraInput, Freshness, Inputs, StateInput, Timeline};
+use crate::history::{CameraInput, Gates, Inputs, StateInput, Timeline};
 
 pub use cameras::{CameraSettings, Transport};
+pub use limits::on_violation;
 pub use poses::PoseSettings;
 pub use states::{StateSettings, TransformSettings};
 
@@ -26,6 +29,8 @@ pub struct Settings {
     pub action_joints: Vec<ActionJoints>,
     /// Every action group that is a pose.
     pub poses: Vec<PoseSettings>,
+    /// The limits of what a chunk may command.
+    pub guard: Guard,
     pub frame_deltas: Vec<i32>,
     /// Length of a control step, nanoseconds.
     pub dt_ns: i64,
@@ -58,18 +63,35 @@ pub fn seed(params: &Params, version: Version) -> u64 {
     u64::try_from(params.integer("seed")).unwrap_or_else(|_| version.default_seed())
 }
 
-/// The limits that can be changed while the node runs.
-pub fn freshness(params: &Params, timeline: Timeline) -> Freshness {
-    Freshness {
+/// The gates of the observation; they can be changed while the node runs.
+pub fn gates(params: &Params) -> Gates {
+    // Their ranges begin at 0.
+    let number = |name: &str| u64::try_from(params.integer(name)).unwrap_or(0);
+    Gates {
         camera_max_age_ns: params.integer("camera_max_age_ms") * NANOSECONDS_PER_MS,
         state_max_age_ns: params.integer("state_max_age_ms") * NANOSECONDS_PER_MS,
-        timeline,
+        camera_skew_max_ns: params.integer("camera_skew_max_ms") * NANOSECONDS_PER_MS,
+        frozen_camera_frames: number("frozen_camera_frames"),
+        state_publishers_max: number("state_publishers_max") as usize,
     }
+}
+
+/// The parameter `state_jump_max_rad_s`; 0 for no limit.
+pub fn state_jump_max_rad_s(params: &Params) -> f64 {
+    params.double("state_jump_max_rad_s")
 }
 
 /// The parameter `trajectory_lead_ms`, nanoseconds.
 pub fn trajectory_lead_ns(params: &Params) -> i64 {
     params.integer("trajectory_lead_ms") * NANOSECONDS_PER_MS
+}
+
+/// The parameter `trajectory_stamp`.
+pub fn trajectory_start(params: &Params) -> Start {
+    match params.text("trajectory_stamp") {
+        "zero" => Start::Publication,
+        _ => Start::Observation,
+    }
 }
 
 impl Settings {
@@ -86,6 +108,7 @@ impl Settings {
         let poses = poses::poses(params, embodiment, &states, &transforms, &mut errors);
         let dt_ns = (NANOSECONDS_PER_S / params.double("action_rate_hz")).round() as i64;
         let period_ns = period_ns(params, embodiment, dt_ns, &mut errors);
+        let guard = limits::guard(params, embodiment, &states, &action_joints, &mut errors);
         if !errors.is_empty() {
             return Err(ParamErrors(errors));
         }
@@ -95,6 +118,7 @@ impl Settings {
             transforms,
             action_joints,
             poses,
+            guard,
             frame_deltas: embodiment.frame_deltas.clone(),
             dt_ns,
             period_ns,
@@ -123,6 +147,7 @@ impl Settings {
         let state = |state: &StateSettings| StateInput {
             topic: state.topic.clone(),
             groups: state.reader.groups().into_iter().map(str::to_owned).collect(),
+            joints: state.reader.positions(),
             stamped: state.reader.stamped(),
         };
         Inputs {

@@ -59,7 +59,7 @@ pub(super) fn poses(
 }
 
 /// The layout of a group whose decoded values are poses.
-fn format(action: &ActionGroupSpec) -> Option<PoseFormat> {
+pub(super) fn format(action: &ActionGroupSpec) -> Option<PoseFormat> {
     match &action.reference {
         ActionReference::RelativePose { format, .. } => Some(*format),
         ActionReference::Delta => None,

@@ -181,6 +181,7 @@ fn droid() -> Embodiment {
         action: vec![
             action("eef_9d", 9, onto_pose, Some(format)),
             action("gripper", 1, ActionReference::Absolute, None),
+            action("arm", 2, ActionReference::Absolute, None),
         ],
         ..embodiment()
     }
@@ -371,4 +372,62 @@ fn the_frame_of_poses_is_what_somebody_has_said() {
     assert_eq!(frame(pose("table")), "table");
     assert_eq!(frame(pose("")), "");
     assert_eq!(frame([pose(""), vec![("pose_frame", text("world"))]].concat()), "world");
+}
+
+#[test]
+fn case_94_limits_of_actions_are_per_joint_or_for_all() {
+    let settings = droid_settings(vec![
+        ("action.arm.position_min", Value::Doubles(vec![-2.0])),
+        ("action.arm.position_max", Value::Doubles(vec![1.0, 2.0])),
+        ("action.gripper.velocity_max", Value::Integers(vec![3])),
+        ("action.gripper.model_range", Value::Doubles(vec![0.0, 1.0])),
+        ("action.gripper.joint_range", Value::Doubles(vec![0.0, 0.8])),
+        ("action.eef_9d.translation_step_max_m", Value::Double(0.005)),
+    ])
+    .expect("valid");
+    let guard = &settings.guard;
+    assert!((guard.step_s - 0.05).abs() < 1e-12);
+    let limits = |group: &str| {
+        let limits = guard.joints.iter().find(|limits| limits.group == group).expect("limits");
+        let limits = limits.joints.iter().map(|j| (j.minimum, j.maximum, j.velocity));
+        limits.collect::<Vec<_>>()
+    };
+    let none = f64::INFINITY;
+    assert_eq!(limits("arm"), [(-2.0, 1.0, none), (-2.0, 2.0, none)]);
+    assert_eq!(limits("gripper"), [(-none, none, 3.0)]);
+    assert!(guard.joints.iter().any(|limits| limits.group == "gripper" && limits.map.is_some()));
+    let arm = guard.joints.iter().find(|limits| limits.group == "arm").expect("limits");
+    let elbow = arm.joints[1].observed.as_ref().expect("a joint of the state");
+    assert_eq!((elbow.state_group.as_str(), elbow.column, elbow.map), ("arm", 1, None));
+    let [eef] = &guard.poses[..] else { panic!("one group of poses") };
+    assert_eq!((eef.translation_step, eef.rotation_step), (0.005, none));
+    assert_eq!(eef.observed.as_deref(), Some("eef_9d"));
+    assert_eq!(droid_settings(vec![]).expect("valid").guard.joints, []);
+}
+
+#[test]
+fn limits_that_do_not_fit_are_named() {
+    for (name, value, expected) in [
+        (
+            "action.arm.position_max",
+            Value::Doubles(vec![1.0; 3]),
+            "has 3 values; group 'arm' needs 2, one per joint, or one for all",
+        ),
+        ("action.arm.velocity_max", Value::Doubles(vec![-1.0]), "is -1; a speed is 0 or more"),
+        ("action.eef_9d.position_min", Value::Doubles(vec![0.0]), "group 'eef_9d' has no joints"),
+        ("action.arm.rotation_step_max_rad", Value::Double(0.1), "group 'arm' is no pose"),
+    ] {
+        let error = droid_settings(vec![(name, value)]).expect_err(name).to_string();
+        assert!(
+            error.contains(&format!("parameter '{name}'")) && error.contains(expected),
+            "{error}"
+        );
+    }
+    let crossed = droid_settings(vec![
+        ("action.arm.position_min", Value::Doubles(vec![0.0, 3.0])),
+        ("action.arm.position_max", Value::Doubles(vec![1.0])),
+    ]);
+    let error = crossed.expect_err("crossed").to_string();
+    assert!(error.contains("'action.arm.position_min' is 3 for joint"), "{error}");
+    assert!(error.contains("above its position_max 1"), "{error}");
 }

@@ -5,6 +5,8 @@ pub mod columns;
 pub mod joints;
 pub mod pose;
 
+use std::collections::BTreeMap;
+
 use affine::{AffineMap, OutOfRange};
 use columns::{ColumnError, ColumnMap};
 use joints::{JointError, JointMap};
@@ -84,6 +86,13 @@ impl StateReader {
             | StateReader::Float64 { group, .. }
             | StateReader::Columns { group, .. } => vec![group],
         }
+    }
+
+    /// Joint names of the groups whose values are the joints' positions as they are in the message, by group.
+    pub fn positions(&self) -> BTreeMap<String, Vec<String>> {
+        let StateReader::Joints { joints, maps } = self else { return BTreeMap::new() };
+        let groups = joints.groups().zip(maps).filter(|(_, map)| map.is_none());
+        groups.map(|(group, _)| (group.to_owned(), joints.joints(group).to_vec())).collect()
     }
 
     /// The map of a group from the source's values to the checkpoint's, if it has one.

@@ -98,6 +98,10 @@ fn a_reader_knows_its_groups_and_maps() {
     let reader = joints();
     assert_eq!(reader.groups(), ["arm", "gripper"]);
     assert_eq!((reader.map("arm"), reader.map("gripper")), (None, gripper_map().as_ref()));
+    // The gripper's values are another quantity.
+    let arm = ("arm".to_owned(), vec!["shoulder".to_owned(), "elbow".to_owned()]);
+    assert_eq!(reader.positions(), [arm].into());
+    assert_eq!(pose_reader(None).positions(), [].into());
 }
 
 proptest! {

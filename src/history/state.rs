@@ -1,0 +1,91 @@
+//! One source of states: its newest sample, and whether its joints move as joints can.
+
+use super::source::{Source, Step};
+use super::track::Track;
+use super::{Lack, Moment, Refused, StateInput, StateSample, Timeline, seconds};
+
+/// After a longer gap between two samples, nothing tells how a joint has moved meanwhile.
+const MAX_GAP_NS: i64 = 1_000_000_000;
+/// Samples that are closer together count as so far apart: stamps have jitter.
+const SHORTEST_BY_STAMP_NS: i64 = 1_000_000;
+/// As above, where the time of receipt is the stamp: messages arrive in bursts.
+const SHORTEST_BY_RECEIPT_NS: i64 = 20_000_000;
+
+/// The samples of one topic.
+#[derive(Debug)]
+pub(super) struct State {
+    pub source: Source<StateSample>,
+    /// Why the latest sample that could be read was refused, if that was for a jump.
+    jumped: Option<String>,
+}
+
+impl State {
+    pub fn new(track: Track<StateSample>) -> Self {
+        Self { source: Source::new(track), jumped: None }
+    }
+
+    /// Takes in a sample. None of its joints may have moved faster than `jump_max_rad_s` since the last one that was
+    /// taken in; 0 for no such limit.
+    pub fn accept(
+        &mut self,
+        input: &StateInput,
+        stamp_ns: i64,
+        sample: StateSample,
+        at: Moment,
+        timeline: Timeline,
+        jump_max_rad_s: f64,
+    ) -> Result<(), Refused> {
+        let shortest_ns = match timeline {
+            Timeline::Stamp => SHORTEST_BY_STAMP_NS,
+            Timeline::Receive => SHORTEST_BY_RECEIPT_NS,
+        };
+        let check = |step: Step<StateSample>| match jump(input, &step, shortest_ns, jump_max_rad_s)
+        {
+            Some(jump) if jump_max_rad_s > 0.0 => Err(jump),
+            _ => Ok(()),
+        };
+        let accepted = self.source.accept(stamp_ns, sample, at, timeline, check);
+        match &accepted {
+            Ok(_) => self.jumped = None,
+            Err(jump @ Refused::Jumped { .. }) => self.jumped = Some(jump.to_string()),
+            Err(_) => {}
+        }
+        accepted.map(drop)
+    }
+
+    pub fn clear(&mut self) {
+        self.source.clear();
+        self.jumped = None;
+    }
+
+    /// What keeps the newest sample from being used, if anything does.
+    pub fn lack(&self, now: Moment, max_age_ns: i64) -> Option<Lack> {
+        let of_source = self.source.lack(now, max_age_ns);
+        match (&self.jumped, of_source) {
+            (Some(_), Some(silent)) if silent.is_silence() => Some(silent),
+            (Some(reason), _) => Some(Lack::Jumped { reason: reason.clone() }),
+            (None, of_source) => of_source,
+        }
+    }
+}
+
+/// The first joint that has moved faster than `max_rad_s` between two samples.
+fn jump(
+    input: &StateInput,
+    [(before_ns, before), (after_ns, after)]: &Step<StateSample>,
+    shortest_ns: i64,
+    max_rad_s: f64,
+) -> Option<Refused> {
+    let gap_ns = after_ns.saturating_sub(*before_ns);
+    if !(0..=MAX_GAP_NS).contains(&gap_ns) {
+        return None;
+    }
+    let in_s = seconds(gap_ns.max(shortest_ns));
+    input.joints.iter().find_map(|(group, joints)| {
+        let positions = before.get(group)?.iter().zip(after.get(group)?);
+        let moved = positions.map(|(before, after)| (after - before).abs());
+        let mut moved = joints.iter().zip(moved);
+        let (joint, moved_rad) = moved.find(|(_, moved_rad)| moved_rad / in_s > max_rad_s)?;
+        Some(Refused::Jumped { joint: joint.clone(), moved_rad, in_s, max_rad_s })
+    })
+}
