@@ -224,7 +224,7 @@ impl History {
 
     /// The newest sample of state source number `source`, and its stamp.
     pub fn newest_state(&self, source: usize) -> Option<(i64, &StateSample)> {
-        self.states.get(source)?.source.track.at(0)
+        self.states.get(source)?.source.track.newest()
     }
 
     /// The newest reading of every input that has one.
@@ -234,12 +234,13 @@ impl History {
             stamp_ns.map(|stamp_ns| Reading { input, topic, delta: 0, stamp_ns })
         };
         let cameras = self.inputs.cameras.iter().zip(&self.cameras);
-        let frames = cameras.filter_map(|(camera, source)| {
-            reading(&camera.key, &camera.topic, source.source.track.newest())
+        let frames = cameras.filter_map(|(camera, seen)| {
+            let stamp_ns = seen.source.track.newest().map(|(stamp_ns, _)| stamp_ns);
+            reading(&camera.key, &camera.topic, stamp_ns)
         });
         let states = self.inputs.states.iter().zip(&self.states);
-        let samples = states.flat_map(|(state, source)| {
-            let stamp_ns = source.source.track.newest();
+        let samples = states.flat_map(|(state, seen)| {
+            let stamp_ns = seen.source.track.newest().map(|(stamp_ns, _)| stamp_ns);
             state.groups.iter().filter_map(move |group| reading(group, &state.topic, stamp_ns))
         });
         frames.chain(samples).collect()
