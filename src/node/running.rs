@@ -275,7 +275,7 @@ async fn predict_on_time(mut timer: Timer, shared: Arc<Shared>, worker: SharedWo
             }
             Err(waiting) => {
                 shared.counters.waiting_ticks.fetch_add(1, Ordering::Relaxed);
-                shared.counters.refused_observations.count(&waiting);
+                shared.counters.refused_observations.count_all(&waiting);
                 if waiting_notes.pass().is_some() {
                     info!("waiting for {waiting}");
                 }
