@@ -88,9 +88,9 @@ impl History {
                 waiting.0.push(WaitingFor::Camera { key, topic, lack });
             }
         }
-        let cameras_alone_are_well =
+        let no_camera_lacks =
             !waiting.0.iter().any(|lack| matches!(lack, WaitingFor::Camera { .. }));
-        if cameras_alone_are_well {
+        if no_camera_lacks {
             waiting.0.extend(self.skew(gates.camera_skew_max_ns));
         }
         for (input, state) in self.inputs.states.iter().zip(&self.states) {

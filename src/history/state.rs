@@ -4,7 +4,7 @@ use super::source::{Source, Step};
 use super::track::Track;
 use super::{Lack, Moment, Refused, StateInput, StateSample, Timeline, seconds};
 
-/// After a longer gap between two samples, nothing tells how a joint has moved meanwhile.
+/// After a longer time without samples, nothing tells how a joint has moved meanwhile.
 const MAX_GAP_NS: i64 = 1_000_000_000;
 /// Samples that are closer together count as so far apart: stamps have jitter.
 const SHORTEST_BY_STAMP_NS: i64 = 1_000_000;
@@ -15,13 +15,15 @@ const SHORTEST_BY_RECEIPT_NS: i64 = 20_000_000;
 #[derive(Debug)]
 pub(super) struct State {
     pub source: Source<StateSample>,
-    /// Why the latest sample that could be read was refused, if that was for a jump.
+    /// Stamp of the latest sample that was compared with the newest, taken in or not.
+    compared_ns: Option<i64>,
+    /// Why that sample was refused, if that was for a jump.
     jumped: Option<String>,
 }
 
 impl State {
     pub fn new(track: Track<StateSample>) -> Self {
-        Self { source: Source::new(track), jumped: None }
+        Self { source: Source::new(track), compared_ns: None, jumped: None }
     }
 
     /// Takes in a sample. None of its joints may have moved faster than `jump_max_rad_s` since the last one that was
@@ -39,10 +41,15 @@ impl State {
             Timeline::Stamp => SHORTEST_BY_STAMP_NS,
             Timeline::Receive => SHORTEST_BY_RECEIPT_NS,
         };
-        let check = |step: Step<StateSample>| match jump(input, &step, shortest_ns, jump_max_rad_s)
-        {
-            Some(jump) if jump_max_rad_s > 0.0 => Err(jump),
-            _ => Ok(()),
+        let compared_ns = &mut self.compared_ns;
+        let check = |step: Step<StateSample>| {
+            let [(newest_ns, _), (stamp_ns, _)] = step;
+            let heard_ns = compared_ns.replace(stamp_ns).unwrap_or(newest_ns).max(newest_ns);
+            let is_gap = stamp_ns.saturating_sub(heard_ns) > MAX_GAP_NS;
+            if jump_max_rad_s > 0.0 && stamp_ns >= newest_ns && !is_gap {
+                no_jump(input, &step, shortest_ns, jump_max_rad_s)?;
+            }
+            Ok(())
         };
         let accepted = self.source.accept(stamp_ns, sample, at, timeline, check);
         match &accepted {
@@ -55,6 +62,7 @@ impl State {
 
     pub fn clear(&mut self) {
         self.source.clear();
+        self.compared_ns = None;
         self.jumped = None;
     }
 
@@ -69,23 +77,22 @@ impl State {
     }
 }
 
-/// The first joint that has moved faster than `max_rad_s` between two samples.
-fn jump(
+/// Whether every joint has moved slowly enough between two samples.
+fn no_jump(
     input: &StateInput,
     [(before_ns, before), (after_ns, after)]: &Step<StateSample>,
     shortest_ns: i64,
     max_rad_s: f64,
-) -> Option<Refused> {
-    let gap_ns = after_ns.saturating_sub(*before_ns);
-    if !(0..=MAX_GAP_NS).contains(&gap_ns) {
-        return None;
+) -> Result<(), Refused> {
+    let in_s = seconds((after_ns - before_ns).max(shortest_ns));
+    for (group, joints) in &input.joints {
+        let (Some(before), Some(after)) = (before.get(group), after.get(group)) else { continue };
+        for ((joint, before), after) in joints.iter().zip(before).zip(after) {
+            let moved_rad = (after - before).abs();
+            if moved_rad / in_s > max_rad_s {
+                return Err(Refused::Jumped { joint: joint.clone(), moved_rad, in_s, max_rad_s });
+            }
+        }
     }
-    let in_s = seconds(gap_ns.max(shortest_ns));
-    input.joints.iter().find_map(|(group, joints)| {
-        let positions = before.get(group)?.iter().zip(after.get(group)?);
-        let moved = positions.map(|(before, after)| (after - before).abs());
-        let mut moved = joints.iter().zip(moved);
-        let (joint, moved_rad) = moved.find(|(_, moved_rad)| moved_rad / in_s > max_rad_s)?;
-        Some(Refused::Jumped { joint: joint.clone(), moved_rad, in_s, max_rad_s })
-    })
+    Ok(())
 }

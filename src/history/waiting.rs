@@ -93,15 +93,9 @@ impl fmt::Display for WaitingFor {
 }
 
 impl Lack {
-    /// Whether nothing at all comes any more.
+    /// Whether the input has been heard, but not for longer than its newest reading may be old.
     pub(super) fn is_silence(&self) -> bool {
-        match self {
-            Lack::Nothing { refusal } => refusal.is_none(),
-            Lack::Stale { max_age_ns, silent_ns, .. } => {
-                silent_ns.is_none_or(|silent_ns| silent_ns > *max_age_ns)
-            }
-            _ => false,
-        }
+        matches!(self, Lack::Stale { max_age_ns, silent_ns: Some(silent_ns), .. } if silent_ns > max_age_ns)
     }
 
     fn text(&self, reading: &str) -> String {

@@ -10,11 +10,14 @@ use crate::history::{Cause, Waiting};
 pub struct CauseCounters([AtomicU64; Cause::ALL.len()]);
 
 impl CauseCounters {
+    /// Counts one cause.
+    pub fn count(&self, cause: Cause) {
+        self.0[cause as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Counts every cause of a missing observation once.
-    pub fn count(&self, waiting: &Waiting) {
-        for cause in waiting.causes() {
-            self.0[cause as usize].fetch_add(1, Ordering::Relaxed);
-        }
+    pub fn count_all(&self, waiting: &Waiting) {
+        waiting.causes().for_each(|cause| self.count(cause));
     }
 
     /// Every cause and its number.
@@ -51,12 +54,12 @@ mod tests {
         };
         let missing = || Lack::Nothing { refusal: None };
         let frozen = Lack::Frozen { repeats: 30, limit: 30 };
-        counters.count(&Waiting(vec![
+        counters.count_all(&Waiting(vec![
             camera("a", missing()),
             camera("b", missing()),
             camera("c", frozen),
         ]));
-        counters.count(&Waiting(vec![WaitingFor::Clock, camera("a", missing())]));
+        counters.count_all(&Waiting(vec![WaitingFor::Clock, camera("a", missing())]));
         assert_eq!(counters.to_string(), "no_clock 1, missing 2, frozen 1");
         let counted = counters.iter().find(|(cause, _)| *cause == Cause::Missing);
         assert_eq!(counted, Some((Cause::Missing, 2)));

@@ -204,9 +204,9 @@ class StateTest(NodeTest):
         robot = Robot(peer)
         calm = pose(0)
         self.chunk_after(peer, chunks)
-        jumped = calm | {'left_elbow_pitch_joint': calm['left_elbow_pitch_joint'] + 25.0}
+        jumped = calm | {'left_elbow_pitch_joint': calm['left_elbow_pitch_joint'] + 300.0}
         robot.hold(jumped)
-        line = self.line(node, peer, "waiting for state .*joint 'left_elbow_pitch_joint' moved 25.000 rad")
+        line = self.line(node, peer, "waiting for state .*joint 'left_elbow_pitch_joint' moved 300.000 rad")
         self.assertIn(f'topic {JOINT_TOPIC}', line)
         self.assertIn('the limit is 30 rad/s (`state_jump_max_rad_s`)', line)
         robot.hold(calm)

@@ -143,7 +143,10 @@ fn what_cannot_be_compared_is_no_jump() {
     // A long gap, and a clock that goes back.
     let mut history = ego();
     assert_eq!(feed(&mut history, &[(0, 0.0), (1_001, 90.0)], 30.0), [true, true]);
-    let earlier = Moment { ros_ns: stamp(-5_000), steady_ns: 1_010 * MS };
+    // Samples that are refused are no gap: the comparison is with the last one that was taken in.
+    let refused = feed(&mut history, &[(1_600, 190.0), (2_200, 190.0), (4_400, 190.0)], 30.0);
+    assert_eq!(refused, [false, false, true]);
+    let earlier = Moment { ros_ns: stamp(-5_000), steady_ns: 4_410 * MS };
     let taken = history.insert_state(0, Some(earlier.ros_ns), sample(9.0), earlier, STAMP, 30.0);
     assert_eq!(taken, Ok(()));
     // The jitter of stamps is no speed, nor is that of arrival.

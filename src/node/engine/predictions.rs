@@ -73,7 +73,7 @@ impl Engine {
         let seen = locked(&shared.sensors).observation(now, instruction, &gates);
         if let Err(waiting) = &seen {
             shared.counters.waiting_ticks.fetch_add(1, Ordering::Relaxed);
-            shared.counters.refused_observations.count(waiting);
+            shared.counters.refused_observations.count_all(waiting);
         }
         Some(seen)
     }
