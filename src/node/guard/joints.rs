@@ -65,6 +65,10 @@ impl JointLimits {
                 }
                 let [low, high] = self.within(joint, before, step_s)?;
                 *value = self.value_within(command.position.clamp(low, high), low, high);
+                if !value.is_finite() {
+                    let (group, value) = (self.group.clone(), *value);
+                    return Err(Violation::NotFinite { group, row, column, value });
+                }
                 before = Some(self.command(*value));
                 limited += 1;
             }
@@ -76,7 +80,9 @@ impl JointLimits {
         let position =
             |value: f32| self.map.map_or(f64::from(value), |map| map.apply(f64::from(value)));
         let here = position(value);
-        Command { position: here, rounding: (position(value.next_up()) - here).abs() }
+        // The neighbour towards zero, since beyond the largest number there is none.
+        let neighbour = if value > 0.0 { value.next_down() } else { value.next_up() };
+        Command { position: here, rounding: (position(neighbour) - here).abs() }
     }
 
     fn violation(

@@ -119,6 +119,16 @@ fn the_nearest_f32_of_a_limit_keeps_it() {
 }
 
 #[test]
+fn the_largest_numbers_have_limits_too() {
+    for value in [f32::MAX, f32::MIN] {
+        let mut chunk = arm(&[value, 0.0]);
+        assert!(arm_guard().check(&mut chunk, &observed([0.0; 2]), REFUSE).is_err(), "{value}");
+        assert_eq!(arm_guard().check(&mut chunk, &observed([0.0; 2]), CLAMP), Ok(1));
+        assert_eq!(chunk.groups[0].values, [value.signum(), 0.0]);
+    }
+}
+
+#[test]
 fn limits_are_in_the_units_of_the_joint() {
     let map = |from, to| Some(AffineMap::new(from, to));
     // 0 to 1 for the policy, 0.8 to 0 for the joint, in action and state.
@@ -202,6 +212,9 @@ fn numbers_that_are_not_finite_never_pass() {
             }
         }
     }
+    // Nor do those that limits make of them.
+    let error = arm_guard().check(&mut arm(&[0.0, 0.0]), &observed([0.0, 1e300]), CLAMP);
+    assert!(matches!(error, Err(Violation::NotFinite { column: 1, .. })), "{error:?}");
     let mut no_pose = chunk(vec![("eef", Representation::PoseRot6d, 9, vec![0.0; 9])]);
     let mut guard = pose_guard(0.1, 0.1);
     guard.poses[0].format = PoseFormat::Rot6d;
