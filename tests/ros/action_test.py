@@ -90,7 +90,8 @@ class ActionCase(NodeCase):
         self.peer.wait_for(lambda: len(self.chunks) >= count, PATIENCE, f'{count} chunks')
 
     def assert_silent(self, seconds=0.7):
-        """No chunk and no trajectory comes for so long."""
+        """No chunk and no trajectory comes for so long, but for what is on its way."""
+        self.peer.spin(0.2)
         count = len(self.chunks), len(self.trajectories)
         self.peer.spin(seconds)
         self.assertEqual((len(self.chunks), len(self.trajectories)), count)
