@@ -28,6 +28,8 @@ mod core;
 #[cfg(feature = "ros")]
 mod engine;
 #[cfg(feature = "ros")]
+mod follower;
+#[cfg(feature = "ros")]
 mod guarded;
 #[cfg(feature = "ros")]
 mod inputs;
@@ -53,6 +55,8 @@ mod spin;
 pub mod start;
 #[cfg(feature = "ros")]
 mod subscriptions;
+#[cfg(feature = "ros")]
+mod trajectories;
 #[cfg(feature = "ros")]
 mod view;
 #[cfg(feature = "ros")]

@@ -9,6 +9,7 @@ use tracing::{info, warn};
 
 use super::core::Core;
 use super::engine::Event;
+use super::follower::Follower;
 use super::instruction::{INSTRUCTION, check_given};
 use super::intake::Intake;
 use super::params::Params;
@@ -34,7 +35,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Loads the checkpoint that the parameters name, warms it up, and creates its topics. `cancel` ends the warm-up.
+    /// Loads the checkpoint that the parameters name, warms it up, and creates its topics. `cancel` ends the warm-up;
+    /// `controller` follows trajectories.
     ///
     /// # Errors
     /// Parameters that do not fit the robot, a checkpoint that does not load, a policy that does not predict.
@@ -43,6 +45,7 @@ impl Model {
         node: &NodeHandle,
         events: &UnboundedSender<Event>,
         fault: &UnboundedSender<String>,
+        controller: Option<Arc<Follower>>,
         cancel: CancelToken,
     ) -> Result<Self> {
         let (options, mut settings, warm_up) = {
@@ -64,7 +67,8 @@ impl Model {
         check_given(&policy.instruction_check(), locked(&core.params).text(INSTRUCTION))
             .map_err(usage)?;
         let with_topics = settings.clone();
-        let publishers = node.ask(move |node| Publishers::new(node, &with_topics)).await??;
+        let publishers =
+            node.ask(move |node| Publishers::new(node, &with_topics, controller)).await??;
         let shared = Arc::new(Shared {
             clock: core.clock.clone(),
             version: policy.version(),

@@ -13,9 +13,10 @@ use tracing::info;
 
 use super::core::Core;
 use super::engine::{ActionServer, Engine};
+use super::follower::Follower;
 use super::lifecycle::machine::Asked;
 use super::lifecycle::{self, Manager};
-use super::param_services::{self, ParamChanges};
+use super::param_services::{self, ParamChanges, Task};
 use super::params::{self, Params, Value};
 use super::runtime::{NodeClock, locked};
 use super::services;
@@ -105,9 +106,10 @@ async fn live(mut node: Node, params: Params, mut end: Ends) -> Result<Ended> {
     let changes = Arc::new(ParamChanges::new(&mut node, &core, events.clone())?);
     tasks.extend(param_services::serve(&mut node, &core, &changes)?);
     tasks.extend(services::serve(&mut node, &core, &changes)?);
+    let controller = controller(&mut node, &core, &mut tasks)?;
     let (spinner, handle) = Spinner::spawn(node, fault.clone())?;
     let engine = Engine::new(core.clone(), server, inbox, events.clone());
-    let manager = Arc::new(Manager::new(core, handle, events, fault, transitions));
+    let manager = Arc::new(Manager::new(core, handle, events, fault, transitions, controller));
     tasks.extend(lifecycle.serve(&manager));
     tasks.push(Box::pin(engine.run()));
     let tasks: Vec<_> = tasks.into_iter().map(tokio::spawn).collect();
@@ -121,6 +123,24 @@ async fn live(mut node: Node, params: Params, mut end: Ends) -> Result<Ended> {
     drop(manager);
     spinner.join();
     ended
+}
+
+/// The client of the controller that the parameters name, if they do.
+fn controller(
+    node: &mut Node,
+    core: &Core,
+    tasks: &mut Vec<Task>,
+) -> Result<Option<Arc<Follower>>> {
+    let name = locked(&core.params).text("follow_joint_trajectory").to_owned();
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let created = Follower::new(node, &name);
+    let (follower, task) = created
+        .with_context(|| format!("parameter 'follow_joint_trajectory': no action is '{name}'"))
+        .map_err(|error| usage(format!("{error:#}")))?;
+    tasks.push(task);
+    Ok(Some(Arc::new(follower)))
 }
 
 /// Starts the node, waits for a signal or a fault, and shuts it down.
