@@ -30,7 +30,7 @@ pub struct DoctorArgs {
     /// Embodiment tag; overrides the parameter `embodiment`.
     #[arg(long)]
     embodiment: Option<String>,
-    /// How long topics are listened to, 0.5 to 600 s.
+    /// How long topics are listened to, once they have been found: 0.5 to 600 s.
     #[arg(long, default_value_t = 3.0, value_parser = seconds)]
     seconds: f64,
     /// JSON instead of lines: `{"findings": [{"level", "subject", "found", "fix"}]}`.

@@ -1,16 +1,16 @@
 //! Listening to a running robot: the facts that [`super::topics`] judges.
 
-use std::panic;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use futures::{FutureExt, Stream, StreamExt};
 use r2r::qos::{DurabilityPolicy, ReliabilityPolicy};
 use r2r::rosgraph_msgs::msg::Clock;
-use r2r::{Node, ParameterValue, QosProfile};
+use r2r::{Node, QosProfile};
 
 use super::finding::Finding;
 use super::input::{Input, Qos, Role, inputs};
+use super::node;
 use super::read::read;
 use super::remaps::{Place, Remaps};
 use super::topics::{self, Heard, Listened, Newest, Publisher};
@@ -68,13 +68,12 @@ impl Live {
             );
             return Err(WrongUsage(text).into());
         }
-        Ok(Self { node: create_node()?, remaps: Remaps::new(arguments) })
+        Ok(Self { node: node::create(NODE_NAME)?, remaps: Remaps::new(arguments) })
     }
 
     /// Parameters from files and from the command line.
     pub fn overrides(&self) -> Vec<(String, Value)> {
-        let given = self.node.params.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        given.iter().map(|(name, parameter)| (name.clone(), value(&parameter.value))).collect()
+        node::overrides(&self.node)
     }
 
     /// Listens to every topic of the settings for so many seconds, and judges what came.
@@ -280,35 +279,4 @@ fn poses(sensors: &mut Sensors, settings: &Settings, params: &Params, now: Momen
         findings.push(Finding::ok("poses", format!("all {} are known", settings.transforms.len())));
     }
     findings
-}
-
-/// rcl's own complaint about bad arguments goes to standard error; the panic that follows is turned into an error.
-fn create_node() -> Result<Node> {
-    let hook = panic::take_hook();
-    panic::set_hook(Box::new(|_| {}));
-    let created = panic::catch_unwind(|| {
-        r2r::Context::create().and_then(|context| Node::create(context, NODE_NAME, ""))
-    });
-    panic::set_hook(hook);
-    match created {
-        Ok(node) => node.context("cannot join the ROS graph"),
-        Err(_) => Err(WrongUsage(
-            "ROS 2 refused the arguments after --ros-args (see above); check their spelling and the parameter file"
-                .to_owned(),
-        )
-        .into()),
-    }
-}
-
-fn value(value: &ParameterValue) -> Value {
-    match value {
-        ParameterValue::Bool(value) => Value::Bool(*value),
-        ParameterValue::Integer(value) => Value::Integer(*value),
-        ParameterValue::Double(value) => Value::Double(*value),
-        ParameterValue::String(value) => Value::Text(value.clone()),
-        ParameterValue::StringArray(values) => Value::Texts(values.clone()),
-        ParameterValue::IntegerArray(values) => Value::Integers(values.clone()),
-        ParameterValue::DoubleArray(values) => Value::Doubles(values.clone()),
-        other => Value::Other(other.type_name()),
-    }
 }

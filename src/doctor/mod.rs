@@ -18,6 +18,8 @@ mod input;
 #[cfg(feature = "ros")]
 mod live;
 #[cfg(feature = "ros")]
+mod node;
+#[cfg(feature = "ros")]
 mod read;
 #[cfg(any(feature = "ros", test))]
 mod remaps;
