@@ -72,3 +72,16 @@ fn every_line_that_is_not_fine_says_what_to_do() {
         assert_eq!(finding.level == Level::Ok, finding.fix.is_none(), "{finding}");
     }
 }
+
+#[cfg(not(feature = "ros"))]
+#[test]
+fn a_build_without_ros_says_so() {
+    let report = examined(&healthy(), &[]);
+    let topics = report.findings.last().expect("the last line");
+    assert_eq!(topics.found, "left out, since this build is without ROS");
+
+    let ros_args = vec!["--ros-args".to_owned()];
+    let request = Request { ros_args, ..Default::default() };
+    let error = examine(&healthy().system, &request).expect_err("no ROS");
+    assert!(error.downcast_ref::<WrongUsage>().is_some(), "{error}");
+}
