@@ -4,6 +4,7 @@
 mod action;
 pub mod cause_counters;
 pub mod compressed;
+pub mod frames;
 pub mod guard;
 pub mod image;
 #[cfg(any(feature = "ros", test))]
@@ -23,6 +24,8 @@ mod stop;
 pub mod tf;
 pub mod trajectory;
 
+#[cfg(feature = "ros")]
+pub mod arguments;
 #[cfg(feature = "ros")]
 mod core;
 #[cfg(feature = "ros")]
