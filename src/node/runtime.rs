@@ -43,8 +43,12 @@ pub const WARNING_PERIOD: Duration = Duration::from_secs(2);
 /// What happened since the start.
 #[derive(Debug, Default)]
 pub struct Counters {
+    /// Predictions begun; each becomes a chunk, or fails, or is dropped.
+    pub predictions: AtomicU64,
     /// Chunks published.
     pub chunks: AtomicU64,
+    /// Predictions that nobody wanted any more when they ended: the goal, the activation or the time line was over.
+    pub dropped_predictions: AtomicU64,
     /// Ticks of the timer on which the previous prediction still ran.
     pub missed_ticks: AtomicU64,
     /// Ticks of the timer on which something was missing or stale.
@@ -72,10 +76,12 @@ impl fmt::Display for Counters {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         write!(
             f,
-            "chunks {}, predictions without one {}, ticks while predicting {}, ticks while waiting {}, messages \
+            "predictions {}, chunks {}, predictions failed {}, predictions dropped {}, ticks while predicting {}, ticks while waiting {}, messages \
              refused {}, frames overtaken {}, trajectory points dropped {}, values limited {} in {} chunks, chunks beyond a limit {}; causes of waiting: {}",
+            count(&self.predictions),
             count(&self.chunks),
             count(&self.failed_predictions),
+            count(&self.dropped_predictions),
             count(&self.missed_ticks),
             count(&self.waiting_ticks),
             count(&self.refused_messages),

@@ -100,7 +100,10 @@ impl Engine {
         let ticket =
             Ticket { observation: observation.clone(), readings, begin_ns: now.ros_ns, goal };
         match model.worker.begin(observation, options, ticket) {
-            Ok(()) => self.prediction = Some(Prediction { cancel, unwanted: false }),
+            Ok(()) => {
+                model.shared.counters.predictions.fetch_add(1, Ordering::Relaxed);
+                self.prediction = Some(Prediction { cancel, unwanted: false });
+            }
             // One that is abandoned still runs; a worker that has ended has said so.
             Err(occupied) => warn!("no prediction was begun: {occupied}"),
         }
@@ -112,10 +115,16 @@ impl Engine {
         let wanted = prediction.is_some_and(|prediction| !prediction.unwanted) && self.active;
         match outcome {
             Ok(chunk) if wanted => self.publish(ticket, chunk),
-            Ok(_) | Err(Failure::Cancelled) => {}
+            Ok(_) | Err(Failure::Cancelled) => self.count_dropped(),
             Err(failure) => self.failed(ticket, Reason::of_failure(&failure)),
         }
         self.end_goal_that_is_over();
+    }
+
+    fn count_dropped(&self) {
+        if let Some(model) = &self.model {
+            model.shared.counters.dropped_predictions.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn publish(&mut self, ticket: &Ticket, mut chunk: ActionChunk) {
