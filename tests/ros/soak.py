@@ -45,8 +45,8 @@ GROWTH = 0.05
 
 def reason_names():
     """Number to name of every reason of the result."""
-    names = [name for name in dir(PredictChunk.Result) if name.isupper()]
-    return {getattr(PredictChunk.Result, name): name.lower() for name in names}
+    constants = {name: getattr(PredictChunk.Result, name) for name in dir(PredictChunk.Result) if name.isupper()}
+    return {value: name.lower() for name, value in constants.items() if isinstance(value, int)}
 
 
 class Soak:
