@@ -19,6 +19,8 @@ pub mod rigid;
 pub mod sensors;
 pub mod settings;
 pub mod state;
+#[cfg(any(feature = "ros", test))]
+mod stats;
 mod stop;
 pub mod tf;
 pub mod trajectory;
