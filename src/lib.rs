@@ -9,6 +9,7 @@ pub mod checkpoint;
 pub mod cli;
 pub mod contract;
 pub mod decode;
+pub mod doctor;
 pub mod encode;
 pub mod history;
 pub mod node;

@@ -3,6 +3,7 @@
 //! Exit status: 0 success, 1 failure with one sentence on standard error, 2 wrong usage.
 
 mod contract;
+mod doctor;
 mod observation_file;
 mod predict;
 mod progress;
@@ -33,6 +34,8 @@ enum Command {
     Node(start::NodeArgs),
     /// Print what a checkpoint serves: robots with their cameras, state and action groups.
     Contract(contract::ContractArgs),
+    /// Look for what keeps the node from working here: machine, checkpoint, parameters, DDS, the robot's topics.
+    Doctor(doctor::DoctorArgs),
     /// Compute one action chunk from an observation file; no ROS involved.
     Predict(predict::PredictArgs),
     /// Write the bundled recording: camera and joint states of a robot at a table, as a rosbag2 bag.
@@ -80,6 +83,7 @@ pub fn run() -> anyhow::Result<()> {
         #[cfg(feature = "ros")]
         Command::Node(args) => start::run(&args),
         Command::Contract(args) => contract::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::MakeRecording(args) => recording::run(&args),
         #[cfg(feature = "ros")]

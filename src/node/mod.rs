@@ -4,6 +4,7 @@
 mod action;
 pub mod cause_counters;
 pub mod compressed;
+pub mod frames;
 pub mod guard;
 pub mod image;
 #[cfg(any(feature = "ros", test))]
@@ -26,9 +27,13 @@ pub mod tf;
 pub mod trajectory;
 
 #[cfg(feature = "ros")]
+pub mod arguments;
+#[cfg(feature = "ros")]
 mod core;
 #[cfg(feature = "ros")]
 mod engine;
+#[cfg(feature = "ros")]
+mod follower;
 #[cfg(feature = "ros")]
 mod guarded;
 #[cfg(feature = "ros")]
@@ -55,6 +60,8 @@ mod spin;
 pub mod start;
 #[cfg(feature = "ros")]
 mod subscriptions;
+#[cfg(feature = "ros")]
+mod trajectories;
 #[cfg(feature = "ros")]
 mod view;
 #[cfg(feature = "ros")]

@@ -9,6 +9,7 @@ use tracing::{info, warn};
 
 use super::core::Core;
 use super::engine::Event;
+use super::follower::Follower;
 use super::instruction::{INSTRUCTION, check_given};
 use super::intake::Intake;
 use super::params::Params;
@@ -19,6 +20,7 @@ use super::settings::{self, Settings};
 use super::spin::NodeHandle;
 use super::start::usage;
 use super::worker::Worker;
+use crate::cli::WrongUsage;
 use crate::contract::{CancelToken, PredictOptions};
 use crate::encode::EncodeError;
 use crate::policy::{Policy, PolicyOptions, choose_embodiment, open_snapshot};
@@ -34,7 +36,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Loads the checkpoint that the parameters name, warms it up, and creates its topics. `cancel` ends the warm-up.
+    /// Loads the checkpoint that the parameters name, warms it up, and creates its topics. `cancel` ends the warm-up;
+    /// `controller` follows trajectories.
     ///
     /// # Errors
     /// Parameters that do not fit the robot, a checkpoint that does not load, a policy that does not predict.
@@ -43,6 +46,7 @@ impl Model {
         node: &NodeHandle,
         events: &UnboundedSender<Event>,
         fault: &UnboundedSender<String>,
+        controller: Option<Arc<Follower>>,
         cancel: CancelToken,
     ) -> Result<Self> {
         let (options, mut settings, warm_up) = {
@@ -64,7 +68,8 @@ impl Model {
         check_given(&policy.instruction_check(), locked(&core.params).text(INSTRUCTION))
             .map_err(usage)?;
         let with_topics = settings.clone();
-        let publishers = node.ask(move |node| Publishers::new(node, &with_topics)).await??;
+        let publishers =
+            node.ask(move |node| Publishers::new(node, &with_topics, controller)).await??;
         let shared = Arc::new(Shared {
             clock: core.clock.clone(),
             version: policy.version(),
@@ -92,23 +97,9 @@ impl Model {
     }
 }
 
-fn policy_options(params: &Params) -> Result<PolicyOptions> {
-    let given = |name: &str| Some(params.text(name)).filter(|text| !text.is_empty());
-    let Some(snapshot) = given("snapshot") else {
-        return Err(usage(
-            "parameter 'snapshot' is empty; give the snapshot directory of the checkpoint",
-        )
-        .into());
-    };
-    Ok(PolicyOptions {
-        snapshot: snapshot.into(),
-        tokenizer: given("tokenizer").map(Into::into),
-        embodiment: given("embodiment").map(str::to_owned),
-        data_config: given("data_config").map(str::to_owned),
-        letterbox: settings::letterbox(params),
-        // The range of the parameter begins at 0.
-        threads: usize::try_from(params.integer("threads")).unwrap_or(0),
-        version: settings::version(params),
+fn policy_options(params: &Params) -> Result<PolicyOptions, WrongUsage> {
+    settings::policy_options(params).ok_or_else(|| {
+        usage("parameter 'snapshot' is empty; give the snapshot directory of the checkpoint")
     })
 }
 

@@ -8,17 +8,17 @@ use r2r::gr00t_blackhole::msg::{
     ActionChunk as ChunkMessage, ActionGroup as GroupMessage, ObservationAge, StageTiming,
 };
 use r2r::std_msgs::msg::Header;
-use r2r::trajectory_msgs::msg::{JointTrajectory, JointTrajectoryPoint};
 use r2r::{Node, Publisher, QosProfile};
 use tracing::{info, warn};
 
 use super::action::goals::GoalId;
+use super::follower::Follower;
 use super::poses::{PoseValues, poses};
 use super::representation;
-use super::runtime::{Shared, duration_message, locked, time_message, uuid_message};
-use super::settings::{self, PoseSettings, Settings};
-use super::stop::{Stop, hold, joint_names};
-use super::trajectory::{ActionJoints, Start, Trajectory, trajectory};
+use super::runtime::{Shared, locked, time_message, uuid_message};
+use super::settings::{PoseSettings, Settings};
+use super::trajectories::Trajectories;
+use super::trajectory::ActionJoints;
 use crate::contract::{ActionChunk, ActionGroup, Observation, Representation};
 use crate::history::Reading;
 
@@ -34,19 +34,27 @@ pub struct Ticket {
     pub goal: Option<GoalId>,
 }
 
+/// What only those who listen get.
+pub fn reliable() -> QosProfile {
+    QosProfile::default().reliable().keep_last(1)
+}
+
 /// Where chunks go.
 pub struct Publishers {
     chunk: Publisher<ChunkMessage>,
-    trajectory: Publisher<JointTrajectory>,
+    pub trajectories: Trajectories,
     poses: Vec<(PoseSettings, Publisher<PoseArray>)>,
 }
 
 impl Publishers {
-    /// `~/action_chunk` is reliable and latched, so that a late subscriber gets the last chunk. Trajectories and poses
-    /// are not latched: a controller that starts later must not get an old motion.
-    pub fn new(node: &mut Node, settings: &Settings) -> r2r::Result<Self> {
+    /// `~/action_chunk` is reliable and latched, so that a late subscriber gets the last chunk. Poses are not
+    /// latched, as trajectories are not.
+    pub fn new(
+        node: &mut Node,
+        settings: &Settings,
+        controller: Option<Arc<Follower>>,
+    ) -> r2r::Result<Self> {
         let latched = QosProfile::default().reliable().transient_local().keep_last(1);
-        let reliable = || QosProfile::default().reliable().keep_last(1);
         let mut poses = Vec::new();
         for pose in &settings.poses {
             if pose.frame.is_empty() {
@@ -60,7 +68,7 @@ impl Publishers {
         }
         Ok(Self {
             chunk: node.create_publisher("~/action_chunk", latched)?,
-            trajectory: node.create_publisher("~/joint_trajectory", reliable())?,
+            trajectories: Trajectories::new(node, controller)?,
             poses,
         })
     }
@@ -82,59 +90,17 @@ impl Publishers {
             let seconds = chunk.timings.total().as_secs_f64();
             info!("first chunk published; it took {seconds:.3} s");
         }
-        let (with_trajectory, with_poses) = {
-            let params = locked(&shared.params);
-            (params.bool("trajectory"), params.bool("poses"))
-        };
-        if with_trajectory {
-            self.publish_trajectory(shared, chunk);
-        }
-        if with_poses {
+        self.trajectories.send(shared, chunk);
+        if locked(&shared.params).bool("poses") {
             self.publish_poses(chunk);
         }
         Ok(message)
     }
 
-    /// Publishes what brings the arm to rest, see [`Stop`].
-    pub fn publish_stop(&self, shared: &Shared) {
-        let (stop, with_trajectory, max_age_ns, start) = {
-            let params = locked(&shared.params);
-            let stop = Stop::from_choice(params.text("stop"));
-            let max_age_ns = settings::gates(&params).state_max_age_ns;
-            (stop, params.bool("trajectory"), max_age_ns, settings::trajectory_start(&params))
-        };
-        let joint_names = joint_names(&shared.settings);
-        if stop == Stop::Nothing || !with_trajectory || joint_names.is_empty() {
-            return;
-        }
-        let now_ns = shared.clock.now().ros_ns;
-        let held = || {
-            let sensors = locked(&shared.sensors);
-            hold(&shared.settings, &sensors.history, now_ns, max_age_ns, shared.settings.dt_ns)
-        };
-        let held = if stop == Stop::Hold { held() } else { Ok(None) };
-        let mut message = match held {
-            Ok(Some(trajectory)) => trajectory_message(trajectory),
-            Ok(None) => empty_trajectory(now_ns, joint_names),
-            Err(unknown) => {
-                warn!(
-                    "the stop is an empty trajectory, since the position to hold is not known: {unknown}"
-                );
-                empty_trajectory(now_ns, joint_names)
-            }
-        };
-        if start == Start::Publication {
-            message.header.stamp = time_message(0);
-        }
-        if let Err(error) = self.trajectory.publish(&message) {
-            warn!("the stop could not be published: {error}");
-        }
-    }
-
     /// Takes the topics off the graph.
     pub fn destroy(self, node: &mut Node) {
         node.destroy_publisher(self.chunk);
-        node.destroy_publisher(self.trajectory);
+        self.trajectories.destroy(node);
         for (_, publisher) in self.poses {
             node.destroy_publisher(publisher);
         }
@@ -158,32 +124,6 @@ impl Publishers {
             if let Err(error) = publisher.publish(&PoseArray { header, poses }) {
                 warn!("the poses of '{}' could not be published: {error}", settings.group);
             }
-        }
-    }
-
-    fn publish_trajectory(&self, shared: &Shared, chunk: &ActionChunk) {
-        let Settings { action_joints, dt_ns, .. } = &shared.settings;
-        let (lead_ns, start) = {
-            let params = locked(&shared.params);
-            (settings::trajectory_lead_ns(&params), settings::trajectory_start(&params))
-        };
-        let now_ns = shared.clock.now().ros_ns;
-        let cut = trajectory(chunk, action_joints, *dt_ns, now_ns, lead_ns, start);
-        shared.counters.dropped_points.fetch_add(cut.dropped as u64, Ordering::Relaxed);
-        match cut.trajectory {
-            Some(trajectory) => {
-                if let Err(error) = self.trajectory.publish(&trajectory_message(trajectory)) {
-                    warn!("the trajectory could not be published: {error}");
-                }
-            }
-            None if cut.dropped > 0 => {
-                let late = (now_ns - chunk.stamp_ns) as f64 / NS_PER_S;
-                warn!(
-                    "no trajectory: the prediction ended {late:.3} s after its observation, when every point of the \
-                     chunk was due already"
-                );
-            }
-            None => {}
         }
     }
 }
@@ -269,23 +209,4 @@ pub fn representation_number(representation: Representation, joints: Option<&Act
         Representation::PoseMatrix => representation::POSE_MATRIX,
         Representation::Delta => representation::DELTA,
     }
-}
-
-fn trajectory_message(trajectory: Trajectory) -> JointTrajectory {
-    let points = trajectory.points.into_iter().map(|point| JointTrajectoryPoint {
-        positions: point.positions,
-        time_from_start: duration_message(point.time_from_start_ns),
-        ..Default::default()
-    });
-    JointTrajectory {
-        header: Header { stamp: time_message(trajectory.stamp_ns), frame_id: String::new() },
-        joint_names: trajectory.joint_names,
-        points: points.collect(),
-    }
-}
-
-/// What joint_trajectory_controller takes for: drop the motion.
-fn empty_trajectory(stamp_ns: i64, joint_names: Vec<String>) -> JointTrajectory {
-    let header = Header { stamp: time_message(stamp_ns), frame_id: String::new() };
-    JointTrajectory { header, joint_names, points: Vec::new() }
 }

@@ -1,21 +1,22 @@
 //! Starting the node, and ending it.
 
-use std::panic;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
-use r2r::{Node, ParameterValue};
+use r2r::Node;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tracing::info;
 
+use super::arguments::{create_node, overrides};
 use super::core::Core;
 use super::engine::{ActionServer, Engine};
+use super::follower::Follower;
 use super::lifecycle::machine::Asked;
 use super::lifecycle::{self, Manager};
-use super::param_services::{self, ParamChanges};
+use super::param_services::{self, ParamChanges, Task};
 use super::params::{self, Params, Value};
 use super::runtime::{NodeClock, locked};
 use super::services;
@@ -69,7 +70,7 @@ pub fn run(args: &NodeArgs) -> Result<()> {
         .build()?;
     let ended = runtime.block_on(async {
         let end = Ends::new()?;
-        let node = create_node()?;
+        let node = create_node(NODE_NAME)?;
         let overrides = with_version(overrides(&node), args.version)?;
         let params = Params::new(overrides).map_err(usage)?;
         live(node, params, end).await
@@ -105,9 +106,10 @@ async fn live(mut node: Node, params: Params, mut end: Ends) -> Result<Ended> {
     let changes = Arc::new(ParamChanges::new(&mut node, &core, events.clone())?);
     tasks.extend(param_services::serve(&mut node, &core, &changes)?);
     tasks.extend(services::serve(&mut node, &core, &changes)?);
+    let controller = controller(&mut node, &core, &mut tasks)?;
     let (spinner, handle) = Spinner::spawn(node, fault.clone())?;
     let engine = Engine::new(core.clone(), server, inbox, events.clone());
-    let manager = Arc::new(Manager::new(core, handle, events, fault, transitions));
+    let manager = Arc::new(Manager::new(core, handle, events, fault, transitions, controller));
     tasks.extend(lifecycle.serve(&manager));
     tasks.push(Box::pin(engine.run()));
     let tasks: Vec<_> = tasks.into_iter().map(tokio::spawn).collect();
@@ -121,6 +123,24 @@ async fn live(mut node: Node, params: Params, mut end: Ends) -> Result<Ended> {
     drop(manager);
     spinner.join();
     ended
+}
+
+/// The client of the controller that the parameters name, if they do.
+fn controller(
+    node: &mut Node,
+    core: &Core,
+    tasks: &mut Vec<Task>,
+) -> Result<Option<Arc<Follower>>> {
+    let name = locked(&core.params).text("follow_joint_trajectory").to_owned();
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let created = Follower::new(node, &name);
+    let (follower, task) = created
+        .with_context(|| format!("parameter 'follow_joint_trajectory': no action is '{name}'"))
+        .map_err(|error| usage(format!("{error:#}")))?;
+    tasks.push(task);
+    Ok(Some(Arc::new(follower)))
 }
 
 /// Starts the node, waits for a signal or a fault, and shuts it down.
@@ -187,29 +207,6 @@ impl Ends {
     }
 }
 
-/// rcl's own complaint about bad arguments goes to standard error; the panic that follows is turned into an error.
-fn create_node() -> Result<Node> {
-    let hook = panic::take_hook();
-    panic::set_hook(Box::new(|_| {}));
-    let created = panic::catch_unwind(|| {
-        r2r::Context::create().and_then(|context| Node::create(context, NODE_NAME, ""))
-    });
-    panic::set_hook(hook);
-    match created {
-        Ok(node) => node.context("the ROS 2 node could not be created"),
-        Err(_) => Err(usage(
-            "ROS 2 refused the arguments after --ros-args (see above); check their spelling and the parameter file",
-        )
-        .into()),
-    }
-}
-
-/// Parameters from files and from the command line.
-fn overrides(node: &Node) -> Vec<(String, Value)> {
-    let given = locked(&node.params);
-    given.iter().map(|(name, parameter)| (name.clone(), value(&parameter.value))).collect()
-}
-
 /// The argument `--version` as the parameter that it stands for.
 fn with_version(
     mut overrides: Vec<(String, Value)>,
@@ -226,19 +223,6 @@ fn with_version(
     overrides.retain(|(name, _)| name != "version");
     overrides.push(("version".to_owned(), wanted));
     Ok(overrides)
-}
-
-fn value(value: &ParameterValue) -> Value {
-    match value {
-        ParameterValue::Bool(value) => Value::Bool(*value),
-        ParameterValue::Integer(value) => Value::Integer(*value),
-        ParameterValue::Double(value) => Value::Double(*value),
-        ParameterValue::String(value) => Value::Text(value.clone()),
-        ParameterValue::StringArray(values) => Value::Texts(values.clone()),
-        ParameterValue::IntegerArray(values) => Value::Integers(values.clone()),
-        ParameterValue::DoubleArray(values) => Value::Doubles(values.clone()),
-        other => Value::Other(other.type_name()),
-    }
 }
 
 /// An error of whoever wrote the arguments or the parameters.

@@ -283,7 +283,8 @@ fn the_only_one<'a>(
     }
 }
 
-fn tokenizer_dir(options: &PolicyOptions, snapshot: &Path) -> PathBuf {
+/// Where the tokenizer files are looked for: the folder of the options, the snapshot's own, or the snapshot itself.
+pub fn tokenizer_dir(options: &PolicyOptions, snapshot: &Path) -> PathBuf {
     let inside = snapshot.join(TOKENIZER_FOLDER);
     match &options.tokenizer {
         Some(dir) => dir.clone(),

@@ -8,12 +8,13 @@ use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd, bytemuck};
 
+use super::ahead::{Ahead, LINE};
 use super::mat::{Bias, Mat, MatMut, WeightBlock};
 use super::math;
 use super::panel::{aligned, pack};
 use super::parallel::for_column_blocks;
-use super::tile::{STRIDE, TILE_VECTORS, band_height, tile, tile_columns};
-use crate::program::{Activation, Orientation};
+use super::tile::{TILE_VECTORS, band_height, tile, tile_columns};
+use crate::program::Activation;
 
 /// Most elements of `k` worked on at a time: the weights of a tile then stay in the second-level cache.
 const MAX_CHUNK: usize = 2048;
@@ -78,7 +79,7 @@ impl WithSimd for ColumnTile<'_> {
         let mut scratch = PANEL.take();
         let (k, width) = (self.x.cols(), tile_columns::<S>());
         let columns = self.first..self.first + self.out.cols();
-        let chunk_len = k.div_ceil(k.div_ceil(MAX_CHUNK).max(1)).next_multiple_of(STRIDE);
+        let chunk_len = k.div_ceil(k.div_ceil(MAX_CHUNK).max(1)).next_multiple_of(LINE);
         let mut bias = [simd.splat_f32s(0.0); TILE_VECTORS];
         let terms: &mut [f32] = bytemuck::cast_slice_mut(&mut bias);
         self.bias.add_to(self.first, &mut terms[..columns.len()]);
@@ -117,54 +118,17 @@ struct Chunk<'a, S: Simd> {
     bias: [S::f32s; TILE_VECTORS],
 }
 
-/// Weights that will be needed after those at hand.
-struct Ahead<'a> {
-    weight: WeightBlock<'a>,
-    columns: Range<usize>,
-    first_input: usize,
-}
-
-impl Ahead<'_> {
-    /// Calls up the part that is worked on after as many strides; one stride is a cache line of a column.
-    #[inline(always)]
-    fn prefetch(&self, stride: usize) {
-        for column in self.columns.clone() {
-            if let Some(value) = self.weight.row(column).get(self.first_input + stride * STRIDE) {
-                prefetch(value);
-            }
-        }
-    }
-}
-
-/// Calls up the cache line of a value.
-#[inline(always)]
-fn prefetch<T>(value: &T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch has no effect that the program can observe.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(value).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
-}
-
-impl<'a> ColumnTile<'a> {
+impl ColumnTile<'_> {
     /// What comes after `chunk`: these columns further along `k`, or the columns beside them from the start. Every row
     /// of the product calls up its share, so that all of it is there when the last row is done.
-    fn ahead<S: Simd>(&self, chunk: &Chunk<'_, S>, rows: Range<usize>) -> Ahead<'a> {
+    fn ahead<S: Simd>(&self, chunk: &Chunk<'_, S>, rows: Range<usize>) -> Ahead {
         let width = self.out.cols();
         let (first_column, first_input) = match chunk.inputs.end {
             end if end < self.x.cols() => (self.first, end),
             _ => (self.first + width, 0),
         };
         let share = |row: usize| first_column + row * width / self.x.rows();
-        let columns = match self.weight.orientation() {
-            Orientation::OutIn => share(rows.start)..share(rows.end).min(self.weight.outputs()),
-            // The columns beside these lie in the same cache lines.
-            Orientation::InOut => 0..0,
-        };
-        Ahead { weight: self.weight, columns, first_input }
+        Ahead::new(self.weight, share(rows.start)..share(rows.end), first_input)
     }
 
     /// Adds the products along one chunk to `H` rows; the first chunk begins them, the last one adds bias and activation.
@@ -181,7 +145,7 @@ impl<'a> ColumnTile<'a> {
             x,
             panel,
             #[inline(always)]
-            |stride| ahead.prefetch(stride),
+            |call| ahead.prefetch(call),
         );
         let is_first = chunk.inputs.start == 0;
         let is_last = chunk.inputs.end == self.x.cols();
@@ -231,10 +195,11 @@ fn store<S: Simd>(row: &mut [f32], vectors: &[S::f32s; TILE_VECTORS]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{assert_close, on_threads, random, random_bf16};
     use half::bf16;
 
+    use super::super::testing::{assert_close, on_threads, random, random_bf16};
     use super::*;
+    use crate::program::Orientation;
 
     /// A product to compute: `x` has `gap` columns between its rows that belong to nobody, and so has the result.
     #[derive(Clone, Copy, Debug)]

@@ -159,6 +159,11 @@ impl<'a> WeightBlock<'a> {
         Self { values, rows, cols, orientation }
     }
 
+    /// All of it as it is stored.
+    pub fn values(&self) -> &'a [bf16] {
+        self.values
+    }
+
     pub fn orientation(&self) -> Orientation {
         self.orientation
     }

@@ -1,5 +1,6 @@
 //! The CPU backend: interprets a program in f32 on all cores, with weights read as bf16 from the mapped checkpoint.
 
+mod ahead;
 pub mod attention;
 pub mod elementwise;
 mod executable;

@@ -280,7 +280,7 @@ impl Engine {
 
     fn stop_arm(&self) {
         if let Some(model) = &self.model {
-            model.publishers.publish_stop(&model.shared);
+            model.publishers.trajectories.stop(&model.shared);
         }
     }
 

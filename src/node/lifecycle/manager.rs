@@ -11,6 +11,7 @@ use tracing::{info, warn};
 
 use super::super::core::Core;
 use super::super::engine::Event;
+use super::super::follower::Follower;
 use super::super::model::Model;
 use super::super::runtime::locked;
 use super::super::sensors::Sensors;
@@ -31,6 +32,7 @@ pub struct Manager {
     /// Held while a transition is made.
     active: tokio::sync::Mutex<Option<Subscriptions>>,
     transitions: Mutex<Publisher<TransitionEvent>>,
+    controller: Option<Arc<Follower>>,
     /// Ends a warm-up when the process is to end.
     cancel: CancelToken,
 }
@@ -42,6 +44,7 @@ impl Manager {
         events: UnboundedSender<Event>,
         fault: UnboundedSender<String>,
         transitions: Publisher<TransitionEvent>,
+        controller: Option<Arc<Follower>>,
     ) -> Self {
         Self {
             core,
@@ -51,6 +54,7 @@ impl Manager {
             machine: Mutex::new(Machine::new()),
             active: tokio::sync::Mutex::new(None),
             transitions: Mutex::new(transitions),
+            controller,
             cancel: CancelToken::default(),
         }
     }
@@ -103,8 +107,8 @@ impl Manager {
 
     async fn configure(&self) -> Result<()> {
         let (core, node, events) = (&self.core, &self.node, &self.events);
-        let cancel = self.cancel.clone();
-        let model = Model::load(core, node, events, &self.fault, cancel).await?;
+        let (controller, cancel) = (self.controller.clone(), self.cancel.clone());
+        let model = Model::load(core, node, events, &self.fault, controller, cancel).await?;
         self.core.set_configured(Some(model.shared.clone()));
         self.send(Event::Install(Box::new(model)))
     }

@@ -242,6 +242,13 @@ pub const TABLE: &[Entry] = &[
         Range::Choice(&["refuse", "clamp"]),
         "What is done with a chunk that goes beyond a limit of action.<key>.*: refuse drops it whole, clamp brings its values to the limit.",
     ),
+    fixed(
+        Scope::Node,
+        "follow_joint_trajectory",
+        Default::Text(""),
+        Range::Any,
+        "Action of type control_msgs/action/FollowJointTrajectory that trajectories are sent to as goals, such as /joint_trajectory_controller/follow_joint_trajectory; a stop cancels the last one. Empty for none. Set trajectory to false where the same controller listens to ~/joint_trajectory.",
+    ),
     live(
         "poses",
         Default::Bool(true),

@@ -1,0 +1,152 @@
+//! A client of `control_msgs/action/FollowJointTrajectory`: hands every trajectory to a controller as a goal.
+//!
+//! A new goal takes the place of the one before, which is how joint_trajectory_controller blends from one trajectory
+//! into the next. The client is made of services, since the one in r2r 0.9.7 keeps every goal that was rejected.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use r2r::action_msgs::msg::GoalInfo;
+use r2r::action_msgs::srv::CancelGoal;
+use r2r::control_msgs::action::FollowJointTrajectory;
+use r2r::trajectory_msgs::msg::JointTrajectory;
+use r2r::{Client, Node, QosProfile, WrappedActionTypeSupport as Action};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tracing::{info, warn};
+use uuid::Uuid;
+
+use super::runtime::{Throttle, WARNING_PERIOD, and_more, uuid_message};
+
+type Followed = FollowJointTrajectory::Action;
+
+/// A controller that does not answer in this time is taken for gone.
+const ANSWER_LIMIT: Duration = Duration::from_secs(1);
+
+/// What the controller is to do; the newest order counts.
+#[derive(Clone)]
+enum Order {
+    Nothing,
+    Follow(Arc<JointTrajectory>),
+    Stop,
+}
+
+/// Gives orders; never waits for the controller.
+pub struct Follower {
+    orders: watch::Sender<Order>,
+}
+
+impl Follower {
+    /// A client of the action server `name`; the task works until the follower is dropped.
+    ///
+    /// # Errors
+    /// What rcl reports, such as a name that cannot be one.
+    pub fn new(node: &mut Node, name: &str) -> r2r::Result<(Self, BoxFuture<'static, ()>)> {
+        let qos = QosProfile::services_default;
+        let part = |part: &str| format!("{name}/_action/{part}");
+        let (orders, inbox) = watch::channel(Order::Nothing);
+        let task = Task {
+            name: name.to_owned(),
+            goals: node.create_client(&part("send_goal"), qos())?,
+            cancels: node.create_client(&part("cancel_goal"), qos())?,
+            available: false,
+            last: None,
+            notes: Throttle::new(WARNING_PERIOD),
+        };
+        Ok((Self { orders }, Box::pin(task.run(inbox))))
+    }
+
+    /// The controller is to follow this from now on.
+    pub fn follow(&self, trajectory: JointTrajectory) {
+        self.orders.send_replace(Order::Follow(Arc::new(trajectory)));
+    }
+
+    /// The controller is to stop where it is.
+    pub fn stop(&self) {
+        self.orders.send_replace(Order::Stop);
+    }
+}
+
+struct Task {
+    name: String,
+    goals: Client<<Followed as Action>::SendGoal>,
+    cancels: Client<CancelGoal::Service>,
+    available: bool,
+    /// The goal that the controller has accepted last.
+    last: Option<Uuid>,
+    notes: Throttle,
+}
+
+impl Task {
+    async fn run(mut self, mut inbox: watch::Receiver<Order>) {
+        while inbox.changed().await.is_ok() {
+            if !self.available && !self.wait_for_controller().await {
+                return;
+            }
+            // Whatever was ordered while there was no controller is old.
+            let order = inbox.borrow_and_update().clone();
+            match order {
+                Order::Nothing => {}
+                Order::Follow(trajectory) => self.send(&trajectory).await,
+                Order::Stop => self.cancel().await,
+            }
+        }
+    }
+
+    /// `false` if the node has ended.
+    async fn wait_for_controller(&mut self) -> bool {
+        if self.notes.pass().is_some() {
+            warn!("no controller answers on {} (parameter `follow_joint_trajectory`)", self.name);
+        }
+        let Ok(available) = Node::is_available(&self.goals) else { return false };
+        if available.await.is_err() {
+            return false;
+        }
+        info!("trajectories go to the controller on {}", self.name);
+        self.available = true;
+        true
+    }
+
+    async fn send(&mut self, trajectory: &JointTrajectory) {
+        let id = Uuid::new_v4();
+        let goal =
+            FollowJointTrajectory::Goal { trajectory: trajectory.clone(), ..Default::default() };
+        let request = Followed::make_goal_request_msg(uuid_message(id.as_bytes()), goal);
+        let Ok(answer) = self.goals.request(&request) else { return self.lost() };
+        match timeout(ANSWER_LIMIT, answer).await {
+            Ok(Ok(response)) => match Followed::destructure_goal_response_msg(response) {
+                (true, _) => self.last = Some(id),
+                (false, _) => self.refuse(),
+            },
+            _ => self.lost(),
+        }
+    }
+
+    async fn cancel(&mut self) {
+        let Some(id) = self.last.take() else { return };
+        let goal_info = GoalInfo { goal_id: uuid_message(id.as_bytes()), ..Default::default() };
+        let Ok(answer) = self.cancels.request(&CancelGoal::Request { goal_info }) else {
+            return self.lost();
+        };
+        if timeout(ANSWER_LIMIT, answer).await.is_err() {
+            self.lost();
+        }
+    }
+
+    fn refuse(&mut self) {
+        if let Some(held_back) = self.notes.pass() {
+            warn!(
+                "the controller on {} rejects trajectories; do its joints have the names of ~/joint_trajectory?{}",
+                self.name,
+                and_more(held_back)
+            );
+        }
+    }
+
+    /// What was asked is not known to have arrived.
+    fn lost(&mut self) {
+        self.available = false;
+        warn!("the controller on {} does not answer", self.name);
+    }
+}
