@@ -1,9 +1,11 @@
 //! What becomes of a motion where one chunk follows another.
 
-use super::super::action::goals::GoalId;
 use super::commands::{Commands, Group, Rows};
 
 const NS_PER_S: f64 = 1e9;
+
+/// Which run of chunks: the id of a goal, or `None` for the timer.
+pub type Run = Option<[u8; 16]>;
 
 /// The moment at which a chunk took over from the one before.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,7 +41,7 @@ pub enum Jump {
 /// The seams between the chunks of a run: a goal, or the timer's time without one.
 #[derive(Debug, Default)]
 pub struct Seams {
-    last: Option<(Option<GoalId>, Commands)>,
+    last: Option<(Run, Commands)>,
     pub latest: Option<Seam>,
     /// Seams that have been measured.
     pub count: u64,
@@ -55,7 +57,7 @@ impl Seams {
     }
 
     /// A chunk for `run` comes at `now_ns`. Gives back the seam, where there is one.
-    pub fn follow(&mut self, run: Option<GoalId>, new: Commands, now_ns: i64) -> Option<&Seam> {
+    pub fn follow(&mut self, run: Run, new: Commands, now_ns: i64) -> Option<&Seam> {
         let before = self.last.take().filter(|(of, _)| *of == run);
         let seam = before.as_ref().and_then(|(_, old)| Seam::between(old, &new, now_ns));
         if seam.is_none()

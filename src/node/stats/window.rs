@@ -29,7 +29,7 @@ impl Window {
     }
 
     /// Values that the spread is made of.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.values.len()
     }
 
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn only_the_last_thousand_count() {
         let made = window((1..=1000).chain([5000]));
-        assert_eq!(made.len(), 1000);
+        assert_eq!(made.count(), 1000);
         assert_eq!(in_ms(&made), Some([501, 991, 5000]));
         assert_eq!(in_ms(&window([9000].into_iter().chain(1..=1000))), Some([500, 990, 1000]));
     }
