@@ -46,8 +46,12 @@ pub const WARNING_PERIOD: Duration = Duration::from_secs(2);
 /// What happened since the start.
 #[derive(Debug, Default)]
 pub struct Counters {
+    /// Predictions begun; each becomes a chunk, or fails, or is dropped.
+    pub predictions: AtomicU64,
     /// Chunks published.
     pub chunks: AtomicU64,
+    /// Predictions that nobody wanted any more when they ended: the goal, the activation or the time line was over.
+    pub dropped_predictions: AtomicU64,
     /// Ticks of the timer on which the previous prediction still ran.
     pub missed_ticks: AtomicU64,
     /// Ticks of the timer on which something was missing or stale.
@@ -72,10 +76,12 @@ pub struct Counters {
 
 impl Counters {
     /// What the diagnostics tell.
-    pub fn named(&self) -> [(&'static str, u64); 8] {
+    pub fn named(&self) -> [(&'static str, u64); 10] {
         [
             ("chunks", &self.chunks),
+            ("predictions begun", &self.predictions),
             ("predictions without a chunk", &self.failed_predictions),
+            ("predictions dropped", &self.dropped_predictions),
             ("timer moments missed", &self.missed_ticks),
             ("timer moments waited", &self.waiting_ticks),
             ("trajectory points dropped", &self.dropped_points),
@@ -92,10 +98,12 @@ impl fmt::Display for Counters {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         write!(
             f,
-            "chunks {}, predictions without one {}, ticks while predicting {}, ticks while waiting {}, messages \
+            "predictions {}, chunks {}, predictions failed {}, predictions dropped {}, ticks while predicting {}, ticks while waiting {}, messages \
              refused {}, frames overtaken {}, trajectory points dropped {}, values limited {} in {} chunks, chunks beyond a limit {}; causes of waiting: {}",
+            count(&self.predictions),
             count(&self.chunks),
             count(&self.failed_predictions),
+            count(&self.dropped_predictions),
             count(&self.missed_ticks),
             count(&self.waiting_ticks),
             count(&self.refused_messages),

@@ -175,12 +175,14 @@ fn work<T, P: Predict>(
             Ok(outcome) => outcome.map_err(Failure::Policy),
             Err(_) => Err(Failure::Panic(panicked.clone().unwrap_or_default())),
         };
+        // Whoever hears of the end may begin the next one at once; after a panic, what the policy holds is not known.
+        if panicked.is_none() {
+            shared.busy.store(false, Ordering::Release);
+        }
         done(ticket, span, outcome);
         if let Some(text) = panicked {
-            // What the policy holds after a panic is not known.
             return ended(format!("the backend panicked: {text}"));
         }
-        shared.busy.store(false, Ordering::Release);
     }
 }
 

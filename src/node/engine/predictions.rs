@@ -103,7 +103,10 @@ impl Engine {
         let observation = Arc::new(observation);
         let ticket = Ticket { observation: observation.clone(), readings, begin: now, goal };
         match model.worker.begin(observation, options, ticket) {
-            Ok(()) => self.prediction = Some(Prediction { cancel, unwanted: false }),
+            Ok(()) => {
+                model.shared.counters.predictions.fetch_add(1, Ordering::Relaxed);
+                self.prediction = Some(Prediction { cancel, unwanted: false });
+            }
             // One that is abandoned still runs; a worker that has ended has said so.
             Err(occupied) => warn!("no prediction was begun: {occupied}"),
         }
@@ -115,10 +118,16 @@ impl Engine {
         let wanted = prediction.is_some_and(|prediction| !prediction.unwanted) && self.active;
         match outcome {
             Ok(chunk) if wanted => self.publish(ticket, span, chunk),
-            Ok(_) | Err(Failure::Cancelled) => {}
+            Ok(_) | Err(Failure::Cancelled) => self.count_dropped(),
             Err(failure) => self.failed(ticket, Reason::of_failure(&failure)),
         }
         self.end_goal_that_is_over();
+    }
+
+    fn count_dropped(&self) {
+        if let Some(model) = &self.model {
+            model.shared.counters.dropped_predictions.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn publish(&mut self, ticket: &Ticket, span: Span, mut chunk: ActionChunk) {
