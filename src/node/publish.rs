@@ -17,10 +17,11 @@ use super::poses::{PoseValues, poses};
 use super::representation;
 use super::runtime::{Shared, locked, time_message, uuid_message};
 use super::settings::{PoseSettings, Settings};
+use super::timing::Timing;
 use super::trajectories::Trajectories;
 use super::trajectory::ActionJoints;
 use crate::contract::{ActionChunk, ActionGroup, Observation, Representation};
-use crate::history::Reading;
+use crate::history::{Moment, Reading};
 
 const NS_PER_S: f64 = 1e9;
 
@@ -28,8 +29,8 @@ const NS_PER_S: f64 = 1e9;
 pub struct Ticket {
     pub observation: Arc<Observation>,
     pub readings: Vec<Reading>,
-    /// When the observation was put together, node clock.
-    pub begin_ns: i64,
+    /// When it was decided to predict.
+    pub begin: Moment,
     /// `None`: nobody's, the timer asked.
     pub goal: Option<GoalId>,
 }
@@ -43,6 +44,7 @@ pub fn reliable() -> QosProfile {
 pub struct Publishers {
     chunk: Publisher<ChunkMessage>,
     pub trajectories: Trajectories,
+    pub timing: Timing,
     poses: Vec<(PoseSettings, Publisher<PoseArray>)>,
 }
 
@@ -69,6 +71,7 @@ impl Publishers {
         Ok(Self {
             chunk: node.create_publisher("~/action_chunk", latched)?,
             trajectories: Trajectories::new(node, controller)?,
+            timing: Timing::new(node)?,
             poses,
         })
     }
@@ -101,6 +104,7 @@ impl Publishers {
     pub fn destroy(self, node: &mut Node) {
         node.destroy_publisher(self.chunk);
         self.trajectories.destroy(node);
+        self.timing.destroy(node);
         for (_, publisher) in self.poses {
             node.destroy_publisher(publisher);
         }
@@ -151,7 +155,7 @@ fn chunk_message(
     // The header has room for one frame: that of the poses, if they share it.
     let mut frames = settings.poses.iter().map(|pose| &pose.frame);
     let frame = frames.next().filter(|first| frames.all(|frame| frame == *first));
-    let ages = ticket.readings.iter().map(|reading| age_message(reading, ticket.begin_ns));
+    let ages = ticket.readings.iter().map(|reading| age_message(reading, ticket.begin.ros_ns));
     let stages = chunk.timings.stages().into_iter();
     ChunkMessage {
         header: Header {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::action::goals::GoalId;
 use super::cause_counters::CauseCounters;
 use super::intake::Intake;
+use super::monitor::Monitor;
 use super::params::Params;
 use super::sensors::Sensors;
 use super::settings::Settings;
@@ -35,6 +36,8 @@ pub struct Shared {
     /// `None` for a policy that has no use for frames ahead of a request.
     pub intake: Option<Intake>,
     pub counters: Counters,
+    /// What is measured for the diagnostics.
+    pub monitor: Monitor,
 }
 
 /// Something that comes again and again is written to the log once in this time.
@@ -69,6 +72,25 @@ pub struct Counters {
     pub limited_chunks: AtomicU64,
     /// Chunks that were dropped since they did not keep a limit.
     pub refused_chunks: AtomicU64,
+}
+
+impl Counters {
+    /// What the diagnostics tell.
+    pub fn named(&self) -> [(&'static str, u64); 10] {
+        [
+            ("chunks", &self.chunks),
+            ("predictions begun", &self.predictions),
+            ("predictions without a chunk", &self.failed_predictions),
+            ("predictions dropped", &self.dropped_predictions),
+            ("timer moments missed", &self.missed_ticks),
+            ("timer moments waited", &self.waiting_ticks),
+            ("trajectory points dropped", &self.dropped_points),
+            ("values limited", &self.limited_values),
+            ("chunks limited", &self.limited_chunks),
+            ("chunks refused", &self.refused_chunks),
+        ]
+        .map(|(name, counter)| (name, counter.load(Ordering::Relaxed)))
+    }
 }
 
 impl fmt::Display for Counters {
@@ -115,7 +137,12 @@ impl NodeClock {
     /// Now, on both clocks; the node's clock reads 0 while simulated time has not started.
     pub fn now(&self) -> Moment {
         let ros = locked(&self.ros).get_now().unwrap_or_default();
-        Moment { ros_ns: nanoseconds(ros), steady_ns: nanoseconds(self.start.elapsed()) }
+        Moment { ros_ns: nanoseconds(ros), steady_ns: self.steady_ns(Instant::now()) }
+    }
+
+    /// A moment on the clock that only goes forward.
+    pub fn steady_ns(&self, at: Instant) -> i64 {
+        nanoseconds(at.saturating_duration_since(self.start))
     }
 }
 

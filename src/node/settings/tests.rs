@@ -77,7 +77,7 @@ fn wires_topics_to_the_robot() {
     assert_eq!(settings.cameras[0].order, Some(ColourOrder::Bgr));
     assert_eq!(settings.cameras[1].transport, Transport::Compressed);
     assert_eq!(settings.dt_ns, 66_666_667);
-    assert_eq!(settings.rate_hz, Some(2.0));
+    assert_eq!(settings.period_ns, Some(500_000_000));
     let inputs = settings.inputs();
     let topics: Vec<_> =
         inputs.states.iter().map(|s| (s.topic.as_str(), s.groups.clone())).collect();
@@ -164,7 +164,7 @@ fn seeds_default_to_the_version() {
 
 #[test]
 fn rate_0_is_no_timer() {
-    assert_eq!(settings(vec![("rate_hz", Value::Integer(0))]).expect("valid").rate_hz, None);
+    assert_eq!(settings(vec![("rate_hz", Value::Integer(0))]).expect("valid").period_ns, None);
 }
 
 /// A robot in the manner of DROID: a pose, a gripper, joints, and a base of two columns.
