@@ -115,7 +115,8 @@ impl Task {
 
     async fn send(&mut self, trajectory: &JointTrajectory) {
         let id = Uuid::new_v4();
-        let goal = FollowJointTrajectory::Goal { trajectory: trajectory.clone(), ..Default::default() };
+        let goal =
+            FollowJointTrajectory::Goal { trajectory: trajectory.clone(), ..Default::default() };
         let request = Followed::make_goal_request_msg(uuid_message(id.as_bytes()), goal);
         let Ok(answer) = self.goals.request(&request) else { return self.lost() };
         match timeout(ANSWER_LIMIT, answer).await {

@@ -4,6 +4,7 @@
 mod action;
 pub mod cause_counters;
 pub mod compressed;
+pub mod graph;
 pub mod guard;
 pub mod image;
 #[cfg(any(feature = "ros", test))]
@@ -15,12 +16,15 @@ pub mod messages;
 mod nearest;
 pub mod params;
 pub mod poses;
+pub mod qos;
+pub mod remap;
 pub mod rigid;
 pub mod sensors;
 pub mod settings;
 pub mod state;
 mod stop;
 pub mod tf;
+pub mod topics;
 pub mod trajectory;
 
 #[cfg(feature = "ros")]

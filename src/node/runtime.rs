@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use super::action::goals::GoalId;
 use super::cause_counters::CauseCounters;
+use super::graph::GraphFindings;
 use super::intake::Intake;
 use super::params::Params;
 use super::sensors::Sensors;
 use super::settings::Settings;
+use super::topics::Topics;
 use crate::contract::{Embodiment, Version};
 use crate::encode::InstructionCheck;
 use crate::history::Moment;
@@ -29,12 +31,14 @@ pub struct Shared {
     /// Whether the policy's prompt can hold an instruction.
     pub instruction_check: InstructionCheck,
     pub settings: Settings,
+    pub topics: Topics,
     pub params: Arc<Mutex<Params>>,
     /// Locked before `params` where both are needed.
     pub sensors: Mutex<Sensors>,
     /// `None` for a policy that has no use for frames ahead of a request.
     pub intake: Option<Intake>,
     pub counters: Counters,
+    pub graph: GraphFindings,
 }
 
 /// Something that comes again and again is written to the log once in this time.

@@ -57,6 +57,14 @@ pub fn default_yaml() -> String {
         ),
         (Scope::State, "Once for every state group; <key> is the checkpoint's group name."),
         (Scope::Action, "Once for every action group; <key> is the checkpoint's group name."),
+        (
+            Scope::Subscription,
+            "Once for every topic that the node subscribes to; <key> is its full name after remapping, such as /tf.",
+        ),
+        (
+            Scope::Publisher,
+            "Once for ~/action_chunk, ~/joint_trajectory and topics of poses; <key> is the full name, such as /policy/action_chunk.",
+        ),
     ] {
         let _ = writeln!(text, "\n    # --- {title}");
         for entry in TABLE.iter().filter(|entry| entry.scope == scope) {

@@ -77,7 +77,7 @@ fn wires_topics_to_the_robot() {
     assert_eq!(settings.cameras[0].order, Some(ColourOrder::Bgr));
     assert_eq!(settings.cameras[1].transport, Transport::Compressed);
     assert_eq!(settings.dt_ns, 66_666_667);
-    assert_eq!(settings.rate_hz, Some(2.0));
+    assert_eq!(settings.period_ns, Some(500_000_000));
     let inputs = settings.inputs();
     let topics: Vec<_> =
         inputs.states.iter().map(|s| (s.topic.as_str(), s.groups.clone())).collect();
@@ -139,12 +139,12 @@ fn topics_are_written_in_full() {
         ("camera.wrist.topic", text("/wrist/image")),
     ])
     .expect("valid");
-    settings.resolve_topics("/left", "/left/policy");
+    settings.resolve_topics(&Remaps::new(&[], "/left", "/left/policy"));
     let topics: Vec<_> = settings.cameras.iter().map(|camera| camera.topic.as_str()).collect();
     assert_eq!(topics, ["/left/policy/ego", "/wrist/image"]);
     assert_eq!(settings.states[0].topic, "/left/joint_states");
     settings.states[0].topic = "joint_states".to_owned();
-    settings.resolve_topics("/", "/policy");
+    settings.resolve_topics(&Remaps::new(&[], "/", "/policy"));
     assert_eq!(settings.states[0].topic, "/joint_states");
 }
 
@@ -164,7 +164,7 @@ fn seeds_default_to_the_version() {
 
 #[test]
 fn rate_0_is_no_timer() {
-    assert_eq!(settings(vec![("rate_hz", Value::Integer(0))]).expect("valid").rate_hz, None);
+    assert_eq!(settings(vec![("rate_hz", Value::Integer(0))]).expect("valid").period_ns, None);
 }
 
 /// A robot in the manner of DROID: a pose, a gripper, joints, and a base of two columns.
@@ -216,7 +216,7 @@ fn droid_settings(more: Vec<(&str, Value)>) -> Result<Settings, ParamErrors> {
 #[test]
 fn every_group_has_its_source() {
     let mut settings = droid_settings(vec![]).expect("valid");
-    settings.resolve_topics("/droid", "/droid/policy");
+    settings.resolve_topics(&Remaps::new(&[], "/droid", "/droid/policy"));
     let sources: Vec<_> = settings
         .states
         .iter()
