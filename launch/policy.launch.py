@@ -25,6 +25,7 @@ PARAMETERS = (
     ('pose_frame', str, 'Frame of the poses of chunks, where no state group says it.'),
     ('rate_hz', float, 'Predictions per second that the timer aims at [Hz]; 0 for no timer.'),
     ('use_sim_time', bool, 'Take the time from /clock: true or false.'),
+    ('autostart', bool, 'Configure and activate at once: true; or wait for lifecycle calls: false.'),
 )
 
 # The other arguments: name, default, description.
@@ -33,19 +34,21 @@ SETTINGS = (
     ('namespace', '', 'Namespace of the node and of its relative topics.'),
     ('name', 'policy', 'Name of the node.'),
     ('log_level', 'info', 'Least severity that is logged: error, warn, info, debug or trace.'),
+    ('log_format', 'text', 'Form of the log: text for people, json for machines.'),
 )
 
-LOG_LEVELS = ['error', 'warn', 'info', 'debug', 'trace']
+# The values that an argument is limited to.
+CHOICES = {'log_level': ['error', 'warn', 'info', 'debug', 'trace'], 'log_format': ['text', 'json']}
 
 
 def parameter_overrides(context):
     """The parameters that were given as launch arguments."""
     overrides = {}
     for name, kind, _ in PARAMETERS:
-        text = LaunchConfiguration(name).perform(context)
-        if text:
+        argument = LaunchConfiguration(name)
+        if argument.perform(context):
             # With its type stated, an instruction such as "yes" or "place: left" stays text.
-            overrides[name] = ParameterValue(text, value_type=kind)
+            overrides[name] = ParameterValue(argument, value_type=kind)
     return overrides
 
 
@@ -63,7 +66,7 @@ def policy_node(context):
             namespace=setting['namespace'],
             arguments=['node'],
             parameters=parameters,
-            additional_env={'RUST_LOG': setting['log_level']},
+            additional_env={'RUST_LOG': setting['log_level'], 'GR00T_LOG_FORMAT': setting['log_format']},
             output='screen',
             emulate_tty=True,
         )
@@ -75,6 +78,6 @@ def generate_launch_description():
         DeclareLaunchArgument(name, default_value='', description=description) for name, _, description in PARAMETERS
     ]
     for name, default, description in SETTINGS:
-        choices = {'choices': LOG_LEVELS} if name == 'log_level' else {}
+        choices = {'choices': CHOICES[name]} if name in CHOICES else {}
         arguments.append(DeclareLaunchArgument(name, default_value=default, description=description, **choices))
     return LaunchDescription([*arguments, OpaqueFunction(function=policy_node)])

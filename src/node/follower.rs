@@ -4,7 +4,6 @@
 //! into the next. The client is made of services, since the one in r2r 0.9.7 keeps every goal that was rejected.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -36,7 +35,6 @@ enum Order {
 /// Gives orders; never waits for the controller.
 pub struct Follower {
     orders: watch::Sender<Order>,
-    pub refused: Arc<AtomicU64>,
 }
 
 impl Follower {
@@ -48,17 +46,15 @@ impl Follower {
         let qos = QosProfile::services_default;
         let part = |part: &str| format!("{name}/_action/{part}");
         let (orders, inbox) = watch::channel(Order::Nothing);
-        let refused = Arc::new(AtomicU64::new(0));
         let task = Task {
             name: name.to_owned(),
             goals: node.create_client(&part("send_goal"), qos())?,
             cancels: node.create_client(&part("cancel_goal"), qos())?,
             available: false,
             last: None,
-            refused: refused.clone(),
             notes: Throttle::new(WARNING_PERIOD),
         };
-        Ok((Self { orders, refused }, Box::pin(task.run(inbox))))
+        Ok((Self { orders }, Box::pin(task.run(inbox))))
     }
 
     /// The controller is to follow this from now on.
@@ -79,7 +75,6 @@ struct Task {
     available: bool,
     /// The goal that the controller has accepted last.
     last: Option<Uuid>,
-    refused: Arc<AtomicU64>,
     notes: Throttle,
 }
 
@@ -140,7 +135,6 @@ impl Task {
     }
 
     fn refuse(&mut self) {
-        self.refused.fetch_add(1, Ordering::Relaxed);
         if let Some(held_back) = self.notes.pass() {
             warn!(
                 "the controller on {} rejects trajectories; do its joints have the names of ~/joint_trajectory?{}",
@@ -153,7 +147,6 @@ impl Task {
     /// What was asked is not known to have arrived.
     fn lost(&mut self) {
         self.available = false;
-        self.refused.fetch_add(1, Ordering::Relaxed);
         warn!("the controller on {} does not answer", self.name);
     }
 }

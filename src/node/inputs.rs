@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::{FutureExt, Stream, StreamExt};
 use tracing::warn;
 
-use super::compressed;
-use super::image::{self, Decoded, ImageFields, Note};
-use super::messages::{CompressedImage, Image, MessageError, TfMessage};
+use super::frames::frame;
+use super::image::{Decoded, Note};
+use super::messages::TfMessage;
 use super::runtime::{Shared, Throttle, WARNING_PERIOD, and_more, locked};
-use super::settings::{self, CameraSettings, Transport};
+use super::settings;
 use super::state::StateMessage;
 use crate::history::{Input, Moment};
 
@@ -112,30 +112,6 @@ async fn newest(
         last = next;
     }
     Some(last)
-}
-
-/// Stamp and picture of a camera message.
-fn frame(camera: &CameraSettings, bytes: Vec<u8>) -> Result<(i64, Decoded), String> {
-    let malformed = |error: MessageError| error.to_string();
-    match camera.transport {
-        Transport::Raw => {
-            let message = Image::from_cdr(bytes).map_err(malformed)?;
-            let fields = ImageFields {
-                encoding: &message.encoding,
-                width: message.width,
-                height: message.height,
-                step: message.step,
-                is_bigendian: message.is_bigendian,
-            };
-            let decoded = image::decode(&fields, message.data, camera.order);
-            Ok((message.stamp_ns, decoded.map_err(|error| error.to_string())?))
-        }
-        Transport::Compressed => {
-            let message = CompressedImage::from_cdr(&bytes).map_err(malformed)?;
-            let decoded = compressed::decode(&message.format, &message.data, camera.order);
-            Ok((message.stamp_ns, decoded.map_err(|error| error.to_string())?))
-        }
-    }
 }
 
 /// The messages of one topic that could not be used.

@@ -4,6 +4,7 @@
 mod action;
 pub mod cause_counters;
 pub mod compressed;
+pub mod frames;
 pub mod graph;
 pub mod guard;
 pub mod image;
@@ -28,6 +29,8 @@ pub mod topics;
 pub mod trajectory;
 
 #[cfg(feature = "ros")]
+pub mod arguments;
+#[cfg(feature = "ros")]
 mod core;
 #[cfg(feature = "ros")]
 mod engine;
@@ -47,6 +50,8 @@ pub mod play;
 mod publish;
 #[cfg(feature = "ros")]
 mod representation;
+#[cfg(feature = "ros")]
+pub mod rosout;
 #[cfg(feature = "ros")]
 mod runtime;
 #[cfg(feature = "ros")]

@@ -23,6 +23,7 @@ use super::spin::NodeHandle;
 use super::start::usage;
 use super::topics::Topics;
 use super::worker::Worker;
+use crate::cli::WrongUsage;
 use crate::contract::{CancelToken, PredictOptions};
 use crate::encode::EncodeError;
 use crate::policy::{Policy, PolicyOptions, choose_embodiment, open_snapshot};
@@ -100,23 +101,9 @@ impl Model {
     }
 }
 
-fn policy_options(params: &Params) -> Result<PolicyOptions> {
-    let given = |name: &str| Some(params.text(name)).filter(|text| !text.is_empty());
-    let Some(snapshot) = given("snapshot") else {
-        return Err(usage(
-            "parameter 'snapshot' is empty; give the snapshot directory of the checkpoint",
-        )
-        .into());
-    };
-    Ok(PolicyOptions {
-        snapshot: snapshot.into(),
-        tokenizer: given("tokenizer").map(Into::into),
-        embodiment: given("embodiment").map(str::to_owned),
-        data_config: given("data_config").map(str::to_owned),
-        letterbox: settings::letterbox(params),
-        // The range of the parameter begins at 0.
-        threads: usize::try_from(params.integer("threads")).unwrap_or(0),
-        version: settings::version(params),
+fn policy_options(params: &Params) -> Result<PolicyOptions, WrongUsage> {
+    settings::policy_options(params).ok_or_else(|| {
+        usage("parameter 'snapshot' is empty; give the snapshot directory of the checkpoint")
     })
 }
 
@@ -131,9 +118,7 @@ fn fit_to_robot(
     params.declare_robot(&settings::names(embodiment)).map_err(usage)?;
     let mut settings = Settings::new(params, embodiment).map_err(usage)?;
     settings.resolve_topics(remaps);
-    let mut topics = Topics::new(&settings, remaps);
-    params.declare_topics(&topics.parameters()).map_err(usage)?;
-    topics.apply_overrides(params);
+    let topics = Topics::overridden(&settings, remaps, params).map_err(usage)?;
     Ok((settings, topics))
 }
 

@@ -1,16 +1,17 @@
 //! Starting the node, and ending it.
 
-use std::panic;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
-use r2r::{Node, ParameterValue};
+use r2r::Node;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tracing::info;
+use tracing::level_filters::LevelFilter;
 
+use super::arguments::{create_node, overrides};
 use super::core::Core;
 use super::engine::{ActionServer, Engine};
 use super::follower::Follower;
@@ -18,6 +19,8 @@ use super::lifecycle::machine::Asked;
 use super::lifecycle::{self, Manager};
 use super::param_services::{self, ParamChanges, Task};
 use super::params::{self, Params, Value};
+use super::remap::ros_arguments;
+use super::rosout;
 use super::runtime::{NodeClock, locked};
 use super::services;
 use super::spin::Spinner;
@@ -46,6 +49,26 @@ pub struct NodeArgs {
     ros_args: Vec<String>,
 }
 
+impl NodeArgs {
+    /// The level of `--ros-args --log-level LEVEL`, which rcl checks; those of single loggers are rcl's alone.
+    pub fn log_level(&self) -> Option<LevelFilter> {
+        let levels = ros_arguments(&self.ros_args)
+            .filter_map(|(option, value)| (option == "--log-level").then_some(value).flatten());
+        levels.filter_map(level).last()
+    }
+}
+
+/// A severity of rcl as a level of this log.
+fn level(name: &str) -> Option<LevelFilter> {
+    match name.to_ascii_lowercase().as_str() {
+        "debug" => Some(LevelFilter::DEBUG),
+        "info" => Some(LevelFilter::INFO),
+        "warn" => Some(LevelFilter::WARN),
+        "error" | "fatal" => Some(LevelFilter::ERROR),
+        _ => None,
+    }
+}
+
 fn parameters_help() -> String {
     format!("Parameters:\n{}", params::help())
 }
@@ -70,7 +93,7 @@ pub fn run(args: &NodeArgs) -> Result<()> {
         .build()?;
     let ended = runtime.block_on(async {
         let end = Ends::new()?;
-        let node = create_node()?;
+        let node = create_node(NODE_NAME)?;
         let overrides = with_version(overrides(&node), args.version)?;
         let params = Params::new(overrides).map_err(usage)?;
         live(node, params, end).await
@@ -97,6 +120,7 @@ async fn live(mut node: Node, params: Params, mut end: Ends) -> Result<Ended> {
     }
     let (name, namespace) = (node.fully_qualified_name()?, node.namespace()?);
     let clock = NodeClock::new(node.get_ros_clock());
+    let log = rosout::publish(&mut node, &name)?;
     let core = Arc::new(Core::new(name, namespace, clock, params));
     let (events, inbox) = unbounded_channel();
     let (fault, mut faults) = unbounded_channel();
@@ -106,6 +130,7 @@ async fn live(mut node: Node, params: Params, mut end: Ends) -> Result<Ended> {
     let changes = Arc::new(ParamChanges::new(&mut node, &core, events.clone())?);
     tasks.extend(param_services::serve(&mut node, &core, &changes)?);
     tasks.extend(services::serve(&mut node, &core, &changes)?);
+    tasks.push(log);
     let controller = controller(&mut node, &core, &mut tasks)?;
     let (spinner, handle) = Spinner::spawn(node, fault.clone())?;
     let engine = Engine::new(core.clone(), server, inbox, events.clone());
@@ -207,29 +232,6 @@ impl Ends {
     }
 }
 
-/// rcl's own complaint about bad arguments goes to standard error; the panic that follows is turned into an error.
-fn create_node() -> Result<Node> {
-    let hook = panic::take_hook();
-    panic::set_hook(Box::new(|_| {}));
-    let created = panic::catch_unwind(|| {
-        r2r::Context::create().and_then(|context| Node::create(context, NODE_NAME, ""))
-    });
-    panic::set_hook(hook);
-    match created {
-        Ok(node) => node.context("the ROS 2 node could not be created"),
-        Err(_) => Err(usage(
-            "ROS 2 refused the arguments after --ros-args (see above); check their spelling and the parameter file",
-        )
-        .into()),
-    }
-}
-
-/// Parameters from files and from the command line.
-fn overrides(node: &Node) -> Vec<(String, Value)> {
-    let given = locked(&node.params);
-    given.iter().map(|(name, parameter)| (name.clone(), value(&parameter.value))).collect()
-}
-
 /// The argument `--version` as the parameter that it stands for.
 fn with_version(
     mut overrides: Vec<(String, Value)>,
@@ -246,19 +248,6 @@ fn with_version(
     overrides.retain(|(name, _)| name != "version");
     overrides.push(("version".to_owned(), wanted));
     Ok(overrides)
-}
-
-fn value(value: &ParameterValue) -> Value {
-    match value {
-        ParameterValue::Bool(value) => Value::Bool(*value),
-        ParameterValue::Integer(value) => Value::Integer(*value),
-        ParameterValue::Double(value) => Value::Double(*value),
-        ParameterValue::String(value) => Value::Text(value.clone()),
-        ParameterValue::StringArray(values) => Value::Texts(values.clone()),
-        ParameterValue::IntegerArray(values) => Value::Integers(values.clone()),
-        ParameterValue::DoubleArray(values) => Value::Doubles(values.clone()),
-        other => Value::Other(other.type_name()),
-    }
 }
 
 /// An error of whoever wrote the arguments or the parameters.

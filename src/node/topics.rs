@@ -3,7 +3,7 @@
 //! The convention is rclcpp's: `qos_overrides.<topic>.<subscription or publisher>.<policy>`, with the topic's full name
 //! after remapping.
 
-use super::params::{Params, Scope, TopicQos, Value};
+use super::params::{ParamErrors, Params, Scope, TopicQos, Value};
 use super::qos::{Durability, History, Profile, Reliability};
 use super::remap::Remaps;
 use super::settings::Settings;
@@ -62,14 +62,20 @@ impl Topics {
         }
     }
 
-    /// What there is to override.
-    pub fn parameters(&self) -> Vec<TopicQos> {
-        self.iter().map(Topic::parameters).collect()
-    }
-
-    /// Takes over what `params` say; they have the parameters of these topics declared.
-    pub fn apply_overrides(&mut self, params: &Params) {
-        self.iter_mut().for_each(|topic| topic.apply_overrides(params));
+    /// As [`Topics::new`], with what `params` say otherwise; declares the parameters of the topics.
+    ///
+    /// # Errors
+    /// Overrides of topics that the node does not have, or whose value does not fit.
+    pub fn overridden(
+        settings: &Settings,
+        remaps: &Remaps,
+        params: &mut Params,
+    ) -> Result<Self, ParamErrors> {
+        let mut topics = Self::new(settings, remaps);
+        let parameters: Vec<TopicQos> = topics.iter().map(Topic::parameters).collect();
+        params.declare_topics(&parameters)?;
+        topics.iter_mut().for_each(|topic| topic.apply_overrides(params));
+        Ok(topics)
     }
 
     fn iter(&self) -> impl Iterator<Item = &Topic> {

@@ -9,16 +9,33 @@ import unittest
 from pathlib import Path
 
 import yaml
-from harness import ROOT, node_binary
-from mini_launch import LaunchError, evaluate
+from harness import ROOT, NodeProcess, domain, node_binary
+from mini_launch import LaunchError, ParameterValue, evaluate, load
+from rig import synthetic_snapshot
 
-POLICY = ROOT / 'launch/policy.launch.py'
+LAUNCH = ROOT / 'launch'
+POLICY = LAUNCH / 'policy.launch.py'
+REPLAY_MONITOR = LAUNCH / 'replay_monitor.launch.py'
+# Robot to launch file and to the model version that its parameter file is for.
+ROBOTS = {'gr1': (LAUNCH / 'gr1.launch.py', 'n16'), 'droid': (LAUNCH / 'droid.launch.py', 'n17')}
 
 # Longest time in which the node has to refuse an empty configuration [s].
 REFUSAL_LIMIT_S = 20
 
+# Longest time from the start of the node to its being ready with a tiny checkpoint [s].
+READY_LIMIT_S = 60
 
-class LaunchTest(unittest.TestCase):
+DEFAULT_ENVIRONMENT = {'RUST_LOG': 'info', 'GR00T_LOG_FORMAT': 'text'}
+
+
+def argument_names(path):
+    """Arguments of a launch file, as the table or tables at its top list them."""
+    module = load(path)
+    tables = [getattr(module, name, ()) for name in ('PARAMETERS', 'SETTINGS', 'ARGUMENTS')]
+    return {row[0] for table in tables for row in table}
+
+
+class LaunchCase(unittest.TestCase):
     """Each test has an install prefix as colcon makes it, with a program in the place of the node."""
 
     def setUp(self):
@@ -26,13 +43,7 @@ class LaunchTest(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.scratch = Path(scratch.name)
         self.prefix = self.scratch / 'install'
-        index = self.prefix / 'share/ament_index/resource_index/packages'
-        index.mkdir(parents=True)
-        (index / 'gr00t_blackhole').touch()
-        programs = self.prefix / 'lib/gr00t_blackhole'
-        programs.mkdir(parents=True)
-        self.program = programs / 'gr00t_blackhole'
-        self.program.symlink_to('/bin/true')
+        self.program = self.install('gr00t_blackhole', 'gr00t_blackhole')
         share = self.prefix / 'share/gr00t_blackhole'
         share.mkdir()
         for folder in ('launch', 'config'):
@@ -41,11 +52,21 @@ class LaunchTest(unittest.TestCase):
         self.addCleanup(os.environ.__setitem__, 'AMENT_PREFIX_PATH', before)
         os.environ['AMENT_PREFIX_PATH'] = f'{self.prefix}:{before}'
 
-    def evaluate(self, **arguments):
-        return evaluate(POLICY, arguments, scratch=self.scratch)
+    def install(self, package, executable):
+        """Puts a program that does nothing into the prefix, and gives its path."""
+        index = self.prefix / 'share/ament_index/resource_index/packages'
+        index.mkdir(parents=True, exist_ok=True)
+        (index / package).touch()
+        program = self.prefix / 'lib' / package / executable
+        program.parent.mkdir(parents=True)
+        program.symlink_to('/bin/true')
+        return program
 
-    def command(self, **arguments):
-        commands = self.evaluate(**arguments).commands
+    def evaluate(self, file=POLICY, **arguments):
+        return evaluate(file, arguments, scratch=self.scratch)
+
+    def command(self, file=POLICY, **arguments):
+        commands = self.evaluate(file, **arguments).commands
         self.assertEqual(len(commands), 1)
         return commands[0]
 
@@ -57,10 +78,12 @@ class LaunchTest(unittest.TestCase):
                 values.update(yaml.safe_load(Path(path).read_text())['/**']['ros__parameters'])
         return values
 
+
+class PolicyTest(LaunchCase):
     def test_without_arguments_the_node_keeps_its_defaults(self):
         command = self.command()
         self.assertEqual(command.argv, [str(self.program), 'node', '--ros-args', '-r', '__node:=policy'])
-        self.assertEqual(command.environment, {'RUST_LOG': 'info'})
+        self.assertEqual(command.environment, DEFAULT_ENVIRONMENT)
 
     def test_arguments_become_parameters_of_their_type(self):
         command = self.command(
@@ -96,16 +119,18 @@ class LaunchTest(unittest.TestCase):
             self.parameters(self.command(params_file=str(file), seed='2')), {'seed': 2, 'rate_hz': 3.0}
         )
 
-    def test_namespace_name_and_log_level(self):
-        command = self.command(namespace='left', name='policy', log_level='debug')
+    def test_namespace_name_and_log(self):
+        command = self.command(namespace='left', name='policy', log_level='debug', log_format='json')
         self.assertIn('__ns:=/left', command.argv)
         self.assertIn('__node:=policy', command.argv)
-        self.assertEqual(command.environment, {'RUST_LOG': 'debug'})
+        self.assertEqual(command.environment, {'RUST_LOG': 'debug', 'GR00T_LOG_FORMAT': 'json'})
 
     def test_mistakes_are_refused(self):
         for arguments, sentence in (
             ({'params_file': '/no/such.yaml'}, 'does not exist'),
             ({'log_level': 'loud'}, 'not one of'),
+            ({'log_format': 'xml'}, 'not one of'),
+            ({'autostart': 'later'}, 'is not a bool'),
             ({'seed': 'seven'}, 'is not a int'),
             ({'use_sim_time': 'perhaps'}, 'is not a bool'),
             ({'snapshto': '/models'}, 'does not declare: snapshto'),
@@ -113,14 +138,11 @@ class LaunchTest(unittest.TestCase):
             with self.subTest(arguments), self.assertRaisesRegex(LaunchError, sentence):
                 self.evaluate(**arguments)
 
-    def test_every_argument_is_documented(self):
-        for name, description in self.evaluate().descriptions.items():
-            self.assertRegex(description, r'^[A-Z].{15,}\.$', name)
-
     def test_every_parameter_argument_is_a_parameter_of_the_node(self):
         table = yaml.safe_load((ROOT / 'config/default.yaml').read_text())['/**']['ros__parameters']
-        own = {'params_file', 'namespace', 'name', 'log_level', 'use_sim_time'}
-        self.assertLessEqual(set(self.evaluate().values) - own, set(table))
+        parameters = {name for name, _, _ in load(POLICY).PARAMETERS}
+        # The node is to get this parameter with its lifecycle.
+        self.assertLessEqual(parameters, set(table))
 
     def test_the_node_is_started_and_says_what_it_lacks(self):
         self.program.unlink()
@@ -142,6 +164,102 @@ class LaunchTest(unittest.TestCase):
         self.assertLess(time.monotonic() - start, REFUSAL_LIMIT_S)
 
 
+class RobotTest(LaunchCase):
+    """The launch files of robots: policy.launch.py with the robot's parameter file."""
+
+    def test_the_parameter_file_is_the_robots_unless_another_is_given(self):
+        for robot, (file, _) in ROBOTS.items():
+            with self.subTest(robot):
+                own = self.prefix / f'share/gr00t_blackhole/config/{robot}.yaml'
+                argv = [str(self.program), 'node', '--ros-args', '-r', '__node:=policy', '--params-file', str(own)]
+                self.assertEqual(self.command(file).argv, argv)
+                other = self.scratch / 'other.yaml'
+                other.write_text(yaml.safe_dump({'/**': {'ros__parameters': {'seed': 1}}}))
+                self.assertEqual(self.parameters(self.command(file, params_file=str(other))), {'seed': 1})
+
+    def test_every_argument_of_the_policy_is_handed_on(self):
+        for robot, (file, _) in ROBOTS.items():
+            with self.subTest(robot):
+                self.assertEqual(set(self.evaluate(file).values), argument_names(POLICY))
+        for robot, (file, _) in ROBOTS.items():
+            with self.subTest(robot):
+                command = self.command(file, seed='7', namespace='left', autostart='false', log_level='warn')
+                parameters = self.parameters(command)
+                self.assertEqual((parameters['seed'], parameters['autostart']), (7, False))
+                self.assertIn('__ns:=/left', command.argv)
+                self.assertEqual(command.environment['RUST_LOG'], 'warn')
+
+    def test_mistakes_are_refused(self):
+        for robot, (file, _) in ROBOTS.items():
+            with self.subTest(robot), self.assertRaisesRegex(LaunchError, 'does not declare: snapshto'):
+                self.evaluate(file, snapshto='/models')
+
+    def test_the_node_becomes_ready_with_a_checkpoint_of_the_robot(self):
+        self.program.unlink()
+        self.program.symlink_to(node_binary())
+        for robot, (file, version) in ROBOTS.items():
+            with self.subTest(robot):
+                command = self.command(file, snapshot=str(synthetic_snapshot('tiny', version)))
+                number = self.enterContext(domain())
+                with LaunchedProcess(command, number) as node:
+                    node.wait_for_log('ready as /policy', READY_LIMIT_S)
+                    self.assertEqual(node.stop().code, 0)
+
+
+class LaunchedProcess(NodeProcess):
+    """What a launch file starts, as it would start it."""
+
+    def __init__(self, command, domain_id):
+        start = command.argv.index('--ros-args')
+        super().__init__(
+            domain_id=domain_id,
+            command=command.argv[:start],
+            arguments=command.argv[start + 1 :],
+            environment=command.environment,
+        )
+
+
+class ReplayMonitorTest(LaunchCase):
+    def test_the_node_alone_waits_for_the_clock_of_a_recording(self):
+        command = self.command(REPLAY_MONITOR)
+        self.assertEqual(self.parameters(command), {'use_sim_time': True})
+        self.assertEqual(command.environment, DEFAULT_ENVIRONMENT)
+        command = self.command(REPLAY_MONITOR, use_sim_time='false', seed='3')
+        self.assertEqual(self.parameters(command), {'use_sim_time': False, 'seed': 3})
+
+    def test_a_bag_is_played_with_its_clock(self):
+        node, player = self.evaluate(REPLAY_MONITOR, bag='/bags/a b', bag_rate='0.5').commands
+        self.assertEqual(node.argv[0], str(self.program))
+        self.assertEqual(player.argv, ['ros2', 'bag', 'play', '--clock', '--rate', '0.5', '/bags/a b'])
+
+    def test_windows_open_with_the_files_of_the_package(self):
+        rqt, plotjuggler = self.install('rqt_gui', 'rqt_gui'), self.install('plotjuggler', 'plotjuggler')
+        commands = self.evaluate(REPLAY_MONITOR, rqt='true', plotjuggler='true').commands
+        self.assertEqual([command.argv[0] for command in commands], [str(self.program), str(rqt), str(plotjuggler)])
+        self.assertEqual(commands[1].argv[1], '--perspective-file')
+        self.assertIn('/diagnostics_agg:=/diagnostics', commands[1].argv)
+        self.assertEqual(commands[2].argv[1], '--layout')
+        for command in commands[1:]:
+            self.assertTrue(Path(command.argv[2]).is_file(), command.argv[2])
+
+    def test_mistakes_are_refused(self):
+        with self.assertRaisesRegex(LaunchError, 'package rqt_gui is not installed'):
+            self.evaluate(REPLAY_MONITOR, rqt='true')
+        with self.assertRaisesRegex(LaunchError, 'neither true nor false'):
+            self.evaluate(REPLAY_MONITOR, plotjuggler='maybe')
+        with self.assertRaisesRegex(LaunchError, 'does not declare: bags'):
+            self.evaluate(REPLAY_MONITOR, bags='/bags/a')
+
+
+class DocumentationTest(LaunchCase):
+    def test_every_argument_is_documented(self):
+        files = sorted(LAUNCH.glob('*.launch.py'))
+        self.assertEqual(len(files), 4)
+        for file in files:
+            for name, description in self.evaluate(file).descriptions.items():
+                self.assertRegex(description, r'^[A-Z].{15,}\.$', f'{file.name}: {name}')
+
+
 class StandInTest(unittest.TestCase):
     """The stand-ins fail on what they do not know."""
 
@@ -158,6 +276,23 @@ class StandInTest(unittest.TestCase):
         describe = 'def generate_launch_description():\n    return LaunchDescription([{}])\n'
         self.refuse(node + describe.format('Node(package="p", executable="e", colour="red")'), TypeError)
         self.refuse(node + describe.format('Node(package="no_such_package", executable="e")'), LaunchError)
+
+    def test_a_parameter_value_is_a_substitution_or_of_its_type(self):
+        with self.assertRaises(TypeError):
+            ParameterValue('7', value_type=int)
+        self.assertEqual(ParameterValue(7, value_type=int).evaluate(None), 7)
+
+    def test_an_included_file_has_to_exist_and_to_declare_what_it_is_given(self):
+        include = (
+            'from launch import LaunchDescription\n'
+            'from launch.actions import IncludeLaunchDescription\n'
+            'from launch.launch_description_sources import PythonLaunchDescriptionSource as Source\n'
+            'def generate_launch_description():\n'
+            '    return LaunchDescription([{}])\n'
+        )
+        self.refuse(include.format('IncludeLaunchDescription(Source("/no/such.launch.py"))'), LaunchError)
+        handed = f'IncludeLaunchDescription(Source("{POLICY}"), launch_arguments={{"colour": "red"}}.items())'
+        self.refuse(include.format(handed), LaunchError)
 
 
 if __name__ == '__main__':

@@ -38,6 +38,10 @@ class Context:
         self.given = dict(given)
         self.values = {}
         self.descriptions = {}
+        # The launch file that has declared each argument.
+        self.declared_in = {}
+        # The launch file that is evaluated.
+        self.file = None
         self.commands = []
         self.scratch = Path(scratch)
 
@@ -69,9 +73,12 @@ class DeclareLaunchArgument:
         self.choices = choices
 
     def visit(self, context):
-        if self.name in context.values:
+        # A file may declare an argument again that it hands on to a file that it includes.
+        if context.declared_in.get(self.name) == context.file:
             raise LaunchError(f'argument {self.name} is declared twice')
-        if self.name in context.given:
+        if self.name in context.values:
+            value = context.values[self.name]
+        elif self.name in context.given:
             value = context.given[self.name]
         elif self.default_value is not None:
             value = perform(self.default_value, context)
@@ -80,6 +87,7 @@ class DeclareLaunchArgument:
         if self.choices is not None and value not in self.choices:
             raise LaunchError(f'argument {self.name} is {value!r}, not one of {", ".join(self.choices)}')
         context.values[self.name] = value
+        context.declared_in[self.name] = context.file
         context.descriptions[self.name] = self.description
 
 
@@ -89,6 +97,57 @@ class OpaqueFunction:
 
     def visit(self, context):
         visit_all(self.function(context, *self.args, **self.kwargs) or [], context)
+
+
+class PythonLaunchDescriptionSource:
+    def __init__(self, location):
+        self.location = location
+
+
+class IncludeLaunchDescription:
+    """Evaluates another launch file in the same context, so that arguments that are given reach it by themselves."""
+
+    def __init__(self, source, *, launch_arguments=()):
+        if not isinstance(source, PythonLaunchDescriptionSource):
+            raise LaunchError(f'{source!r} is not a PythonLaunchDescriptionSource')
+        self.source, self.launch_arguments = source, list(launch_arguments)
+
+    def visit(self, context):
+        path = Path(perform(self.source.location, context))
+        if not path.is_file():
+            raise LaunchError(f'launch file {path} does not exist')
+        handed = {name: perform(value, context) for name, value in self.launch_arguments}
+        context.values.update(handed)
+        visit_file(path, context)
+        unknown = sorted(name for name in handed if context.declared_in.get(name) != path)
+        if unknown:
+            raise LaunchError(f'arguments that {path.name} does not declare: {", ".join(unknown)}')
+
+
+class IfCondition:
+    def __init__(self, predicate):
+        self.predicate = predicate
+
+    def holds(self, context):
+        text = perform(self.predicate, context).strip().lower()
+        if text not in ('true', '1', 'false', '0'):
+            raise LaunchError(f'{text!r} is neither true nor false')
+        return text in ('true', '1')
+
+
+class ExecuteProcess:
+    def __init__(self, *, cmd, output='log', condition=None):
+        self.cmd, self.condition = cmd, condition
+        check_output(output)
+
+    def visit(self, context):
+        if self.condition is None or self.condition.holds(context):
+            context.commands.append(Command([perform(part, context) for part in self.cmd]))
+
+
+def check_output(output):
+    if output not in ('log', 'screen', 'both'):
+        raise LaunchError(f'output {output!r} is not log, screen or both')
 
 
 class LaunchConfiguration:
@@ -133,9 +192,14 @@ class FindPackageShare:
 
 class ParameterValue:
     def __init__(self, value, *, value_type):
+        # launch_ros converts what a substitution gives, but takes a plain value only as it is.
+        if not hasattr(value, 'perform') and type(value) is not value_type:
+            raise TypeError(f'{value!r} is neither a substitution nor a {value_type.__name__}')
         self.value, self.value_type = value, value_type
 
     def evaluate(self, context):
+        if not hasattr(self.value, 'perform'):
+            return self.value
         text = perform(self.value, context)
         value = text if self.value_type is str else yaml.safe_load(text)
         if self.value_type is float and type(value) is int:
@@ -160,16 +224,19 @@ class Node:
         output='log',
         emulate_tty=False,
         respawn=False,
+        condition=None,
     ):
         self.package, self.executable = package, executable
         self.name, self.namespace = name, namespace
         self.parameters, self.remappings = parameters, remappings
         self.arguments = arguments
         self.additional_env = additional_env or {}
-        if output not in ('log', 'screen', 'both'):
-            raise LaunchError(f'output {output!r} is not log, screen or both')
+        self.condition = condition
+        check_output(output)
 
     def visit(self, context):
+        if self.condition is not None and not self.condition.holds(context):
+            return
         package = perform(self.package, context)
         program = package_prefix(package) / 'lib' / package / perform(self.executable, context)
         if not os.access(program, os.X_OK):
@@ -204,7 +271,9 @@ class Node:
 
 MODULES = {
     'launch': [LaunchDescription],
-    'launch.actions': [DeclareLaunchArgument, OpaqueFunction],
+    'launch.actions': [DeclareLaunchArgument, ExecuteProcess, IncludeLaunchDescription, OpaqueFunction],
+    'launch.conditions': [IfCondition],
+    'launch.launch_description_sources': [PythonLaunchDescriptionSource],
     'launch.substitutions': [LaunchConfiguration, PathJoinSubstitution],
     'launch_ros': [],
     'launch_ros.actions': [Node],
@@ -231,14 +300,21 @@ def load(path):
     return module
 
 
+def visit_file(path, context):
+    """Evaluates the launch file at `path`."""
+    before, context.file = context.file, path
+    visit_all(load(path).generate_launch_description().entities, context)
+    context.file = before
+
+
 def evaluate(path, arguments=None, *, scratch):
     """Evaluates the launch file with `arguments` (name to text) and returns the context.
 
     Parameter files that launch_ros would write go into the folder `scratch`.
     """
     context = Context(arguments or {}, scratch)
-    visit_all(load(path).generate_launch_description().entities, context)
-    unknown = sorted(set(context.given) - set(context.values))
+    visit_file(Path(path), context)
+    unknown = sorted(set(context.given) - set(context.declared_in))
     if unknown:
         raise LaunchError(f'arguments that {Path(path).name} does not declare: {", ".join(unknown)}')
     return context

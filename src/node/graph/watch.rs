@@ -156,7 +156,7 @@ fn incompatible_qos(watched: &Watched, found: &Incompatible) -> String {
     let Watched { input, topic, requested, .. } = watched;
     let names: Vec<String> = found.policies.iter().map(Policy::to_string).collect();
     let fixes: Vec<String> =
-        found.policies.iter().map(|policy| fix(*policy, topic, &found.offered)).collect();
+        found.policies.iter().map(|policy| policy.fix(topic, &found.offered)).collect();
     format!(
         "{topic} ({input}): {} publishes there with incompatible {} and none of it arrives: it offers ({}), this node \
          asks for ({requested}); {}",
@@ -165,17 +165,6 @@ fn incompatible_qos(watched: &Watched, found: &Incompatible) -> String {
         found.offered,
         fixes.join(", ")
     )
-}
-
-/// What the user can do about a conflict.
-fn fix(policy: Policy, topic: &str, offered: &Profile) -> String {
-    let parameter =
-        |value| format!("set parameter `qos_overrides.{topic}.subscription.{policy}` to {value}");
-    match policy {
-        Policy::Reliability => parameter(offered.reliability.name()),
-        Policy::Durability => parameter(offered.durability.name()),
-        Policy::Deadline | Policy::Liveliness => format!("let the publisher offer the {policy}"),
-    }
 }
 
 fn silence(watched: &Watched, publishers: &[String], quiet: Duration) -> String {

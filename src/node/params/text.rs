@@ -63,7 +63,7 @@ pub fn default_yaml() -> String {
         ),
         (
             Scope::Publisher,
-            "Once for ~/action_chunk, ~/joint_trajectory and topics of poses; <key> is the full name, such as /policy/action_chunk.",
+            "Once for every topic of chunks, trajectories and poses; <key> is its full name after remapping.",
         ),
     ] {
         let _ = writeln!(text, "\n    # --- {title}");

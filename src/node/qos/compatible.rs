@@ -25,6 +25,20 @@ impl fmt::Display for Policy {
     }
 }
 
+impl Policy {
+    /// What the user of a subscription to `topic` can do about a conflict with this offer.
+    pub fn fix(self, topic: &str, offered: &Profile) -> String {
+        let value = match self {
+            Policy::Reliability => offered.reliability.name(),
+            Policy::Durability => offered.durability.name(),
+            Policy::Deadline | Policy::Liveliness => {
+                return format!("let the publisher offer the {self}");
+            }
+        };
+        format!("set parameter `qos_overrides.{topic}.subscription.{self}` to {value}")
+    }
+}
+
 /// The policies in which a publisher offers less than a subscription asks for; what is not known is no conflict.
 pub fn conflicts(offered: &Profile, requested: &Profile) -> Vec<Policy> {
     let reliability = (offered.reliability, requested.reliability)

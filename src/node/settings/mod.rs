@@ -12,6 +12,7 @@ use super::remap::Remaps;
 use super::trajectory::{ActionJoints, Start};
 use crate::contract::{Embodiment, Letterbox, Version};
 use crate::history::{CameraInput, Gates, Inputs, StateInput, Timeline};
+use crate::policy::PolicyOptions;
 
 pub use cameras::{CameraSettings, Transport};
 pub use limits::on_violation;
@@ -57,6 +58,21 @@ pub fn version(params: &Params) -> Option<Version> {
 /// The parameter `letterbox`, whose choices are those of [`Letterbox`].
 pub fn letterbox(params: &Params) -> Letterbox {
     params.text("letterbox").parse().unwrap_or_default()
+}
+
+/// What is to be loaded; `None` without a snapshot.
+pub fn policy_options(params: &Params) -> Option<PolicyOptions> {
+    let given = |name: &str| Some(params.text(name)).filter(|text| !text.is_empty());
+    Some(PolicyOptions {
+        snapshot: given("snapshot")?.into(),
+        tokenizer: given("tokenizer").map(Into::into),
+        embodiment: given("embodiment").map(str::to_owned),
+        data_config: given("data_config").map(str::to_owned),
+        letterbox: letterbox(params),
+        // The range of the parameter begins at 0.
+        threads: usize::try_from(params.integer("threads")).unwrap_or(0),
+        version: version(params),
+    })
 }
 
 /// The seed of the next chunk: the parameter `seed`, or the version's own.
