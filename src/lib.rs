@@ -12,6 +12,7 @@ pub mod decode;
 pub mod doctor;
 pub mod encode;
 pub mod history;
+pub mod log;
 pub mod node;
 mod partial;
 pub mod picture;

@@ -9,22 +9,43 @@ mod predict;
 mod progress;
 mod synth;
 
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{ErrorKind, Write};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::layer::Identity;
 
+use crate::log;
 #[cfg(feature = "ros")]
-use crate::node::{play, start, watch};
+use crate::node::{play, rosout, start, watch};
 use crate::recording;
 
 /// NVIDIA GR00T policies on a robot: ROS 2 node and offline tools.
 #[derive(Debug, Parser)]
 #[command(name = "gr00t_blackhole", version, about)]
 struct Cli {
+    /// How the log on standard error is written. Which lines: environment variable RUST_LOG, such as
+    /// info,gr00t_blackhole=debug, which also tells the time of every stage.
+    #[arg(long, global = true, value_enum, default_value_t, env = "GR00T_LOG_FORMAT")]
+    log_format: log::Format,
     #[command(subcommand)]
     command: Command,
+}
+
+impl Cli {
+    fn start_log(&self) -> Result<(), WrongUsage> {
+        #[cfg(feature = "ros")]
+        return match &self.command {
+            Command::Node(args) => {
+                let level = args.log_level().unwrap_or(LevelFilter::INFO);
+                log::start(self.log_format, level, rosout::Copies)
+            }
+            _ => log::start(self.log_format, LevelFilter::INFO, Identity::new()),
+        };
+        #[cfg(not(feature = "ros"))]
+        log::start(self.log_format, LevelFilter::INFO, Identity::new())
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -73,12 +94,7 @@ pub struct WrongUsage(pub String);
 /// Whatever the subcommand reports, as one sentence.
 pub fn run() -> anyhow::Result<()> {
     let cli = Cli::parse();
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
-        .init();
+    cli.start_log()?;
     match cli.command {
         #[cfg(feature = "ros")]
         Command::Node(args) => start::run(&args),

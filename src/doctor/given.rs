@@ -4,6 +4,8 @@ use super::finding::Finding;
 use crate::contract::Embodiment;
 use crate::node::params::{ParamError, ParamErrors, Params, Value};
 use crate::node::settings::{self, Settings};
+#[cfg(feature = "ros")]
+use crate::node::{remap::Remaps, topics::Topics};
 use crate::policy::PolicyOptions;
 
 const SUBJECT: &str = "parameters";
@@ -36,6 +38,19 @@ pub fn policy_options(params: &Params) -> Result<PolicyOptions, Finding> {
 pub fn settings(params: &mut Params, embodiment: &Embodiment) -> Result<Settings, Vec<Finding>> {
     params.declare_robot(&settings::names(embodiment)).map_err(failures)?;
     Settings::new(params, embodiment).map_err(failures)
+}
+
+/// Checks the quality of service that parameters give to the topics, whose names are known on the graph only.
+///
+/// # Errors
+/// One finding for each parameter that does not fit.
+#[cfg(feature = "ros")]
+pub fn topics(
+    settings: &Settings,
+    remaps: &Remaps,
+    params: &mut Params,
+) -> Result<Topics, Vec<Finding>> {
+    Topics::overridden(settings, remaps, params).map_err(failures)
 }
 
 /// What is fine about parameters that fit the robot.

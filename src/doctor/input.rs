@@ -3,34 +3,10 @@
 use crate::history::Timeline;
 use crate::node::messages::TfMessage;
 use crate::node::params::Params;
+use crate::node::qos::Profile;
 use crate::node::settings::Settings;
 use crate::node::state::StateReader;
-
-/// What a subscription asks of its publishers; other policies of the node's subscriptions take whatever is offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Qos {
-    pub reliable: bool,
-    pub transient_local: bool,
-}
-
-impl Qos {
-    /// That of cameras and states.
-    pub const SENSOR_DATA: Self = Self { reliable: false, transient_local: false };
-    /// That of `/tf`.
-    pub const RELIABLE: Self = Self { reliable: true, transient_local: false };
-    /// That of `/tf_static`.
-    pub const LATCHED: Self = Self { reliable: true, transient_local: true };
-
-    /// What an offer lacks, in words; `None` for one that suits.
-    pub fn lack(self, offered: Self) -> Option<&'static str> {
-        match (self.reliable && !offered.reliable, self.transient_local && !offered.transient_local)
-        {
-            (true, _) => Some("best effort, where the node asks for reliable"),
-            (false, true) => Some("volatile, where the node asks for transient local"),
-            (false, false) => None,
-        }
-    }
-}
+use crate::node::topics::{Topic, Topics};
 
 /// What a topic is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +27,13 @@ pub struct Input {
     pub subject: String,
     /// Full name, after remaps.
     pub topic: String,
+    /// Before them, as rcl is given it.
+    pub given: String,
     /// Parameters that name the topic.
     pub parameter: String,
     pub message_type: &'static str,
-    pub qos: Qos,
+    /// What it asks of its publishers.
+    pub qos: Profile,
     /// Parameter of the age beyond which a message is stale.
     pub max_age_parameter: &'static str,
     /// That age, ns.
@@ -64,14 +43,15 @@ pub struct Input {
 }
 
 impl Input {
-    fn new(role: Role, subject: String, topic: String, message_type: &'static str) -> Self {
+    fn new(role: Role, subject: String, topic: &Topic, message_type: &'static str) -> Self {
         Self {
             role,
             subject,
-            topic,
+            topic: topic.name.clone(),
+            given: topic.given.clone(),
             parameter: String::new(),
             message_type,
-            qos: Qos::SENSOR_DATA,
+            qos: topic.qos.clone(),
             max_age_parameter: "state_max_age_ms",
             max_age_ns: 0,
             timeline: Timeline::Receive,
@@ -84,24 +64,20 @@ impl Input {
     }
 }
 
-/// Every topic of the node's settings, whose names are full already; `remapped` is what a full name becomes.
-pub fn inputs(
-    settings: &Settings,
-    params: &Params,
-    remapped: impl Fn(&str) -> String,
-) -> Vec<Input> {
+/// Every topic that the node of these settings reads.
+pub fn inputs(settings: &Settings, topics: &Topics, params: &Params) -> Vec<Input> {
     let mut inputs = Vec::new();
-    for (number, camera) in settings.cameras.iter().enumerate() {
+    for (number, (camera, topic)) in settings.cameras.iter().zip(&topics.cameras).enumerate() {
         let subject = format!("camera '{}'", camera.key);
         let message_type = camera.transport.message_type();
         inputs.push(Input {
             parameter: format!("camera.{}.topic", camera.key),
             max_age_parameter: "camera_max_age_ms",
             timeline: settings.timeline,
-            ..Input::new(Role::Camera(number), subject, remapped(&camera.topic), message_type)
+            ..Input::new(Role::Camera(number), subject, topic, message_type)
         });
     }
-    for (number, state) in settings.states.iter().enumerate() {
+    for (number, (state, topic)) in settings.states.iter().zip(&topics.states).enumerate() {
         let groups = state.reader.groups();
         let subject = format!("state {}", groups.join(", "));
         let own = format!("state.{}.topic", groups.first().copied().unwrap_or_default());
@@ -112,17 +88,13 @@ pub fn inputs(
                 _ => own,
             },
             timeline: if state.reader.stamped() { settings.timeline } else { Timeline::Receive },
-            ..Input::new(Role::State(number), subject, remapped(&state.topic), message_type)
+            ..Input::new(Role::State(number), subject, topic, message_type)
         });
     }
-    if !settings.transforms.is_empty() {
-        for (topic, fixed, qos) in
-            [("/tf", false, Qos::RELIABLE), ("/tf_static", true, Qos::LATCHED)]
-        {
-            let role = Role::Transforms { fixed };
-            let input = Input::new(role, "transforms".to_owned(), remapped(topic), TfMessage::TYPE);
-            inputs.push(Input { parameter: "state.<group>.source".to_owned(), qos, ..input });
-        }
+    for (topic, fixed) in topics.transforms.iter().flatten().zip([false, true]) {
+        let role = Role::Transforms { fixed };
+        let input = Input::new(role, "transforms".to_owned(), topic, TfMessage::TYPE);
+        inputs.push(Input { parameter: "state.<group>.source".to_owned(), ..input });
     }
     for input in &mut inputs {
         input.max_age_ns = params.integer(input.max_age_parameter) * 1_000_000;
@@ -138,6 +110,8 @@ mod tests {
     use crate::checkpoint::synth::{self, Size};
     use crate::contract::Version;
     use crate::node::params::Value;
+    use crate::node::qos::Reliability;
+    use crate::node::remap::Remaps;
 
     const ROBOT: &str = "oxe_droid_relative_eef_relative_joint";
 
@@ -161,12 +135,16 @@ mod tests {
             text("state.gripper_position.topic", "gripper"),
             ("state.joint_position.joints".to_owned(), Value::Texts(joints)),
             ("camera_max_age_ms".to_owned(), Value::Integer(700)),
+            text("qos_overrides./opening.subscription.reliability", "reliable"),
         ];
         let mut params = given::parameters(overrides).expect("parameters");
         let embodiment = snapshot.embodiment(ROBOT).expect("embodiment");
         let mut settings = given::settings(&mut params, embodiment).expect("settings");
-        settings.resolve_topics("/left", "/left/policy");
-        inputs(&settings, &params, |topic| topic.replace("/left/gripper", "/opening"))
+        let arguments = ["--ros-args", "-r", "gripper:=/opening"].map(str::to_owned);
+        let remaps = Remaps::new(&arguments, "/left", "/left/policy");
+        settings.resolve_topics(&remaps);
+        let topics = Topics::overridden(&settings, &remaps, &mut params).expect("topics");
+        inputs(&settings, &topics, &params)
     }
 
     #[test]
@@ -199,19 +177,9 @@ mod tests {
         let timelines: Vec<Timeline> = inputs.iter().map(|input| input.timeline).collect();
         let (stamp, receive) = (Timeline::Stamp, Timeline::Receive);
         assert_eq!(timelines, [stamp, stamp, stamp, receive, receive, receive]);
-        assert_eq!(inputs[4].qos, Qos::RELIABLE);
-        assert_eq!(inputs[5].qos, Qos::LATCHED);
-        assert!(inputs[..4].iter().all(|input| input.qos == Qos::SENSOR_DATA));
-    }
-
-    #[test]
-    fn what_is_offered_has_to_be_at_least_what_is_asked() {
-        let volatile = Qos::RELIABLE;
-        assert_eq!(Qos::SENSOR_DATA.lack(Qos::SENSOR_DATA), None);
-        assert_eq!(Qos::SENSOR_DATA.lack(Qos::LATCHED), None);
-        assert_eq!(Qos::RELIABLE.lack(volatile), None);
-        assert!(Qos::RELIABLE.lack(Qos::SENSOR_DATA).expect("lack").contains("best effort"));
-        assert!(Qos::LATCHED.lack(volatile).expect("lack").contains("volatile"));
-        assert_eq!(Qos::LATCHED.lack(Qos::LATCHED), None);
+        assert_eq!(inputs[3].qos.reliability, Reliability::Reliable);
+        assert_eq!(inputs[4].qos, Profile::reliable(100));
+        assert_eq!(inputs[5].qos, Profile::latched(100));
+        assert!(inputs[..3].iter().all(|input| input.qos == Profile::SENSOR_DATA));
     }
 }

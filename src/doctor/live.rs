@@ -4,20 +4,20 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use futures::{FutureExt, Stream, StreamExt};
-use r2r::qos::{DurabilityPolicy, ReliabilityPolicy};
 use r2r::rosgraph_msgs::msg::Clock;
 use r2r::{Node, QosProfile};
 
 use super::finding::Finding;
-use super::input::{Input, Qos, Role, inputs};
+use super::given;
+use super::input::{Input, Role, inputs};
 use super::read::read;
-use super::remaps::{Place, Remaps};
 use super::topics::{self, Heard, Listened, Newest, Publisher};
 use crate::cli::WrongUsage;
 use crate::history::{Moment, TRANSFORM, Waiting, WaitingFor};
 use crate::node::arguments::{self, create_node};
 use crate::node::messages::TfMessage;
 use crate::node::params::{Params, Value};
+use crate::node::remap::Remaps;
 use crate::node::sensors::Sensors;
 use crate::node::settings::{self, Settings};
 
@@ -68,7 +68,9 @@ impl Live {
             );
             return Err(WrongUsage(text).into());
         }
-        Ok(Self { node: create_node(NODE_NAME)?, remaps: Remaps::new(arguments) })
+        let node = create_node(NODE_NAME)?;
+        let remaps = Remaps::new(arguments, &node.namespace()?, &node.fully_qualified_name()?);
+        Ok(Self { node, remaps })
     }
 
     /// Parameters from files and from the command line.
@@ -83,13 +85,16 @@ impl Live {
     pub fn check(
         &mut self,
         mut settings: Settings,
-        params: &Params,
+        mut params: Params,
         wait_s: f64,
     ) -> Result<Vec<Finding>> {
-        let (namespace, name) = (self.node.namespace()?, self.node.fully_qualified_name()?);
-        settings.resolve_topics(&namespace, &name);
-        let place = Place { namespace: &namespace, node: &name };
-        let inputs = inputs(&settings, params, |topic| self.remaps.apply(topic, place));
+        let name = self.node.fully_qualified_name()?;
+        settings.resolve_topics(&self.remaps);
+        let topics = match given::topics(&settings, &self.remaps, &mut params) {
+            Ok(topics) => topics,
+            Err(findings) => return Ok(findings),
+        };
+        let inputs = inputs(&settings, &topics, &params);
         let mut listeners = Vec::new();
         for input in inputs {
             listeners.push(Listener::new(&mut self.node, input)?);
@@ -130,7 +135,7 @@ impl Live {
             let (input, heard) = listener.heard(&settings);
             findings.extend(topics::check(&input, &publishers, &heard, listened));
         }
-        findings.extend(poses(&mut sensors, &settings, params, watch.now()));
+        findings.extend(poses(&mut sensors, &settings, &params, watch.now()));
         Ok(findings)
     }
 
@@ -157,10 +162,7 @@ impl Live {
                 name => format!("{}/{name}", info.node_namespace.trim_end_matches('/')),
             },
             message_type: info.topic_type,
-            qos: Qos {
-                reliable: info.qos_profile.reliability != ReliabilityPolicy::BestEffort,
-                transient_local: info.qos_profile.durability == DurabilityPolicy::TransientLocal,
-            },
+            qos: (&info.qos_profile).into(),
         });
         Ok(publishers.collect())
     }
@@ -181,15 +183,9 @@ impl Live {
 
 impl Listener {
     fn new(node: &mut Node, input: Input) -> Result<Self> {
-        let qos = match input.role {
-            Role::Camera(_) | Role::State(_) => QosProfile::sensor_data(),
-            Role::Transforms { fixed: false } => QosProfile::default().keep_last(100),
-            Role::Transforms { fixed: true } => {
-                QosProfile::default().keep_last(100).transient_local()
-            }
-        };
+        let qos = (&input.qos).into();
         let messages =
-            node.subscribe_raw(&input.topic, input.message_type, qos).with_context(|| {
+            node.subscribe_raw(&input.given, input.message_type, qos).with_context(|| {
                 format!("cannot subscribe to '{}' of {}", input.topic, input.subject)
             })?;
         Ok(Self { input, messages: Box::new(messages), heard: Heard::default(), newest: None })

@@ -20,8 +20,6 @@ mod live;
 #[cfg(feature = "ros")]
 mod read;
 #[cfg(any(feature = "ros", test))]
-mod remaps;
-#[cfg(any(feature = "ros", test))]
 mod topics;
 
 use anyhow::Result;
@@ -77,7 +75,7 @@ pub fn examine(system: &System, request: &Request) -> Result<Report> {
 
     match (wiring.params, wiring.settings) {
         (Some(params), Some(settings)) => {
-            findings.extend(live.check(settings, &params, request.seconds)?);
+            findings.extend(live.check(settings, params, request.seconds)?);
         }
         _ if with_node => {
             let found = "not looked at, since the parameters do not say which there are";
@@ -156,7 +154,7 @@ impl Robot {
         self.live.as_ref().map(live::Live::overrides).unwrap_or_default()
     }
 
-    fn check(&mut self, settings: Settings, params: &Params, seconds: f64) -> Result<Vec<Finding>> {
+    fn check(&mut self, settings: Settings, params: Params, seconds: f64) -> Result<Vec<Finding>> {
         match &mut self.live {
             Some(live) => live.check(settings, params, seconds),
             None => Ok(Vec::new()),
@@ -187,7 +185,7 @@ impl Robot {
         Vec::new()
     }
 
-    fn check(&mut self, _: Settings, _: &Params, _: f64) -> Result<Vec<Finding>> {
+    fn check(&mut self, _: Settings, _: Params, _: f64) -> Result<Vec<Finding>> {
         Ok(vec![Self::not_asked()])
     }
 

@@ -1,8 +1,9 @@
 //! What the robot's topics were found to do, against what the node needs of them.
 
 use super::finding::{Finding, Level};
-use super::input::{Input, Qos, Role};
+use super::input::{Input, Role};
 use crate::history::{Moment, Timeline, seconds};
+use crate::node::qos::{Policy, Profile, conflicts};
 
 /// Somebody who publishes a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +11,7 @@ pub struct Publisher {
     /// Full name of its node.
     pub node: String,
     pub message_type: String,
-    pub qos: Qos,
+    pub qos: Profile,
 }
 
 /// What was heard on a topic while it was listened to.
@@ -108,9 +109,19 @@ fn mismatch(input: &Input, subject: &str, publisher: &Publisher) -> Option<Findi
         };
         return Some(Finding::fail(subject, found, fix));
     }
-    let lack = input.qos.lack(*qos)?;
-    let found = format!("QoS of {node} is {lack}: not a message arrives");
-    Some(Finding::fail(subject, found, "publish it with the QoS that the node asks for"))
+    let policies = conflicts(qos, &input.qos);
+    if policies.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = policies.iter().map(Policy::to_string).collect();
+    let fixes: Vec<String> = policies.iter().map(|policy| policy.fix(&input.topic, qos)).collect();
+    let found = format!(
+        "{node} offers QoS ({qos}) where the node asks for ({}): the {} does not suit, not a message arrives",
+        input.qos,
+        names.join(" and the ")
+    );
+    let fix = format!("publish it with the QoS that the node asks for, or {}", fixes.join(", "));
+    Some(Finding::fail(subject, found, fix))
 }
 
 /// How the messages came, and whether the last one is of use.

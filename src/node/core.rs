@@ -4,13 +4,14 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use super::params::Params;
+use super::remap::Remaps;
 use super::runtime::{NodeClock, Shared, locked};
 
 /// Name, clock and parameters of the node, and the policy that is configured.
 pub struct Core {
     /// With its namespace, such as `/left/policy`.
     pub node_name: String,
-    pub namespace: String,
+    pub remaps: Remaps,
     pub clock: NodeClock,
     pub params: Arc<Mutex<Params>>,
     /// While it does, a new instruction is none of its business.
@@ -20,9 +21,10 @@ pub struct Core {
 
 impl Core {
     pub fn new(node_name: String, namespace: String, clock: NodeClock, params: Params) -> Self {
+        let arguments: Vec<String> = std::env::args().collect();
         Self {
+            remaps: Remaps::new(&arguments, &namespace, &node_name),
             node_name,
-            namespace,
             clock,
             params: Arc::new(Mutex::new(params)),
             goal_runs: AtomicBool::new(false),

@@ -5,6 +5,7 @@ mod action;
 pub mod cause_counters;
 pub mod compressed;
 pub mod frames;
+pub mod graph;
 pub mod guard;
 pub mod image;
 #[cfg(any(feature = "ros", test))]
@@ -16,6 +17,8 @@ pub mod messages;
 mod nearest;
 pub mod params;
 pub mod poses;
+pub mod qos;
+pub mod remap;
 pub mod rigid;
 pub mod sensors;
 pub mod settings;
@@ -23,6 +26,7 @@ pub mod state;
 pub mod stats;
 mod stop;
 pub mod tf;
+pub mod topics;
 pub mod trajectory;
 
 #[cfg(feature = "ros")]
@@ -52,6 +56,8 @@ pub mod play;
 mod publish;
 #[cfg(feature = "ros")]
 mod representation;
+#[cfg(feature = "ros")]
+pub mod rosout;
 #[cfg(feature = "ros")]
 mod runtime;
 #[cfg(feature = "ros")]

@@ -12,16 +12,19 @@ use super::core::Core;
 use super::debug_image::DebugImages;
 use super::engine::Event;
 use super::follower::Follower;
+use super::graph::GraphFindings;
 use super::instruction::{INSTRUCTION, check_given};
 use super::intake::Intake;
 use super::monitor::Monitor;
 use super::params::Params;
 use super::publish::{Publishers, Ticket};
+use super::remap::Remaps;
 use super::runtime::{Counters, Shared, Throttle, WARNING_PERIOD, and_more, locked};
 use super::sensors::Sensors;
 use super::settings::{self, Settings};
 use super::spin::NodeHandle;
 use super::start::usage;
+use super::topics::Topics;
 use super::worker::Worker;
 use crate::cli::WrongUsage;
 use crate::contract::{CancelToken, PredictOptions};
@@ -53,13 +56,12 @@ impl Model {
         controller: Option<Arc<Follower>>,
         cancel: CancelToken,
     ) -> Result<Self> {
-        let (options, mut settings, warm_up) = {
+        let (options, settings, topics, warm_up) = {
             let mut params = locked(&core.params);
             let options = policy_options(&params)?;
-            let settings = fit_to_robot(&mut params, &options)?;
-            (options, settings, params.integer("warm_up"))
+            let (settings, topics) = fit_to_robot(&mut params, &options, &core.remaps)?;
+            (options, settings, topics, params.integer("warm_up"))
         };
-        settings.resolve_topics(&core.namespace, &core.node_name);
         info!("loading {}", options.snapshot.display());
         let loading = move || {
             let mut policy = Policy::load(&options)?;
@@ -71,9 +73,9 @@ impl Model {
             .context("loading the checkpoint panicked")??;
         check_given(&policy.instruction_check(), locked(&core.params).text(INSTRUCTION))
             .map_err(usage)?;
-        let with_topics = settings.clone();
+        let (poses, named) = (settings.poses.clone(), topics.clone());
         let publishers =
-            node.ask(move |node| Publishers::new(node, &with_topics, controller)).await??;
+            node.ask(move |node| Publishers::new(node, &poses, &named, controller)).await??;
         let viewer = policy.viewer();
         let debug_images = node.ask(|node| DebugImages::new(node, viewer)).await??;
         let monitor = Monitor::new(&settings);
@@ -88,9 +90,11 @@ impl Model {
             sensors: Mutex::new(Sensors::new(&settings)),
             intake: start_intake(&policy, &settings)?,
             settings,
+            topics,
             params: core.params.clone(),
             counters: Counters::default(),
             monitor,
+            graph: GraphFindings::default(),
         });
         let worker = start_worker(policy, events, fault)?;
         Ok(Self { shared, worker, publishers, debug_images })
@@ -115,12 +119,19 @@ fn policy_options(params: &Params) -> Result<PolicyOptions, WrongUsage> {
     })
 }
 
-/// Declares the parameters that the robot brings and checks them all, before the checkpoint is loaded.
-fn fit_to_robot(params: &mut Params, options: &PolicyOptions) -> Result<Settings> {
+/// Declares the parameters that the robot and its topics bring and checks them all, before the checkpoint is loaded.
+fn fit_to_robot(
+    params: &mut Params,
+    options: &PolicyOptions,
+    remaps: &Remaps,
+) -> Result<(Settings, Topics)> {
     let snapshot = open_snapshot(options)?;
     let embodiment = choose_embodiment(&snapshot, options)?;
     params.declare_robot(&settings::names(embodiment)).map_err(usage)?;
-    Ok(Settings::new(params, embodiment).map_err(usage)?)
+    let mut settings = Settings::new(params, embodiment).map_err(usage)?;
+    settings.resolve_topics(remaps);
+    let topics = Topics::overridden(&settings, remaps, params).map_err(usage)?;
+    Ok((settings, topics))
 }
 
 /// Predicts a few times before a robot depends on it.

@@ -8,7 +8,7 @@ use r2r::gr00t_blackhole::msg::{
     ActionChunk as ChunkMessage, ActionGroup as GroupMessage, ObservationAge, StageTiming,
 };
 use r2r::std_msgs::msg::Header;
-use r2r::{Node, Publisher, QosProfile};
+use r2r::{Node, Publisher};
 use tracing::{info, warn};
 
 use super::action::goals::GoalId;
@@ -16,8 +16,9 @@ use super::follower::Follower;
 use super::poses::{PoseValues, poses};
 use super::representation;
 use super::runtime::{Shared, locked, time_message, uuid_message};
-use super::settings::{PoseSettings, Settings};
+use super::settings::PoseSettings;
 use super::timing::Timing;
+use super::topics::Topics;
 use super::trajectories::Trajectories;
 use super::trajectory::ActionJoints;
 use crate::contract::{ActionChunk, ActionGroup, Observation, Representation};
@@ -35,11 +36,6 @@ pub struct Ticket {
     pub goal: Option<GoalId>,
 }
 
-/// What only those who listen get.
-pub fn reliable() -> QosProfile {
-    QosProfile::default().reliable().keep_last(1)
-}
-
 /// Where chunks go.
 pub struct Publishers {
     chunk: Publisher<ChunkMessage>,
@@ -49,16 +45,18 @@ pub struct Publishers {
 }
 
 impl Publishers {
-    /// `~/action_chunk` is reliable and latched, so that a late subscriber gets the last chunk. Poses are not
-    /// latched, as trajectories are not.
+    /// Creates the topics, with the quality of service that `topics` give them.
+    ///
+    /// # Errors
+    /// What rcl reports.
     pub fn new(
         node: &mut Node,
-        settings: &Settings,
+        pose_groups: &[PoseSettings],
+        topics: &Topics,
         controller: Option<Arc<Follower>>,
     ) -> r2r::Result<Self> {
-        let latched = QosProfile::default().reliable().transient_local().keep_last(1);
         let mut poses = Vec::new();
-        for pose in &settings.poses {
+        for (pose, topic) in pose_groups.iter().zip(&topics.poses) {
             if pose.frame.is_empty() {
                 let PoseSettings { group, topic, .. } = pose;
                 info!(
@@ -66,11 +64,12 @@ impl Publishers {
                 );
                 continue;
             }
-            poses.push((pose.clone(), node.create_publisher(&pose.topic, reliable())?));
+            poses.push((pose.clone(), node.create_publisher(&topic.given, (&topic.qos).into())?));
         }
+        let chunk = &topics.chunk;
         Ok(Self {
-            chunk: node.create_publisher("~/action_chunk", latched)?,
-            trajectories: Trajectories::new(node, controller)?,
+            chunk: node.create_publisher(&chunk.given, (&chunk.qos).into())?,
+            trajectories: Trajectories::new(node, &topics.trajectory, controller)?,
             timing: Timing::new(node)?,
             poses,
         })

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::action::goals::GoalId;
 use super::cause_counters::CauseCounters;
+use super::graph::GraphFindings;
 use super::intake::Intake;
 use super::monitor::Monitor;
 use super::params::Params;
 use super::sensors::Sensors;
 use super::settings::Settings;
+use super::topics::Topics;
 use crate::contract::{Embodiment, Version};
 use crate::encode::InstructionCheck;
 use crate::history::Moment;
@@ -30,6 +32,7 @@ pub struct Shared {
     /// Whether the policy's prompt can hold an instruction.
     pub instruction_check: InstructionCheck,
     pub settings: Settings,
+    pub topics: Topics,
     pub params: Arc<Mutex<Params>>,
     /// Locked before `params` where both are needed.
     pub sensors: Mutex<Sensors>,
@@ -38,6 +41,7 @@ pub struct Shared {
     pub counters: Counters,
     /// What is measured for the diagnostics.
     pub monitor: Monitor,
+    pub graph: GraphFindings,
 }
 
 /// Something that comes again and again is written to the log once in this time.

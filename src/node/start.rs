@@ -9,6 +9,7 @@ use r2r::Node;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tracing::info;
+use tracing::level_filters::LevelFilter;
 
 use super::arguments::{create_node, overrides};
 use super::core::Core;
@@ -19,6 +20,8 @@ use super::lifecycle::machine::Asked;
 use super::lifecycle::{self, Manager};
 use super::param_services::{self, ParamChanges, Task};
 use super::params::{self, Params, Value};
+use super::remap::ros_arguments;
+use super::rosout;
 use super::runtime::{NodeClock, locked};
 use super::services;
 use super::spin::Spinner;
@@ -45,6 +48,26 @@ pub struct NodeArgs {
     /// ROS arguments, such as `--ros-args --params-file FILE -p instruction:='pick the pear'`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ROS_ARGS")]
     ros_args: Vec<String>,
+}
+
+impl NodeArgs {
+    /// The level of `--ros-args --log-level LEVEL`, which rcl checks; those of single loggers are rcl's alone.
+    pub fn log_level(&self) -> Option<LevelFilter> {
+        let levels = ros_arguments(&self.ros_args)
+            .filter_map(|(option, value)| (option == "--log-level").then_some(value).flatten());
+        levels.filter_map(level).last()
+    }
+}
+
+/// A severity of rcl as a level of this log.
+fn level(name: &str) -> Option<LevelFilter> {
+    match name.to_ascii_lowercase().as_str() {
+        "debug" => Some(LevelFilter::DEBUG),
+        "info" => Some(LevelFilter::INFO),
+        "warn" => Some(LevelFilter::WARN),
+        "error" | "fatal" => Some(LevelFilter::ERROR),
+        _ => None,
+    }
 }
 
 fn parameters_help() -> String {
@@ -98,6 +121,7 @@ async fn live(mut node: Node, params: Params, mut end: Ends) -> Result<Ended> {
     }
     let (name, namespace) = (node.fully_qualified_name()?, node.namespace()?);
     let clock = NodeClock::new(node.get_ros_clock());
+    let log = rosout::publish(&mut node, &name)?;
     let core = Arc::new(Core::new(name, namespace, clock, params));
     let (events, inbox) = unbounded_channel();
     let (fault, mut faults) = unbounded_channel();
@@ -107,6 +131,7 @@ async fn live(mut node: Node, params: Params, mut end: Ends) -> Result<Ended> {
     let changes = Arc::new(ParamChanges::new(&mut node, &core, events.clone())?);
     tasks.extend(param_services::serve(&mut node, &core, &changes)?);
     tasks.extend(services::serve(&mut node, &core, &changes)?);
+    tasks.push(log);
     let controller = controller(&mut node, &core, &mut tasks)?;
     let diagnostics = Diagnostics::new(&mut node)?;
     let (spinner, handle) = Spinner::spawn(node, fault.clone())?;

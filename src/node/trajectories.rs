@@ -9,10 +9,10 @@ use r2r::{Node, Publisher};
 use tracing::warn;
 
 use super::follower::Follower;
-use super::publish::reliable;
 use super::runtime::{Shared, duration_message, locked, time_message};
 use super::settings::{self, Settings};
 use super::stop::{Stop, hold, joint_names};
+use super::topics::Topic;
 use super::trajectory::{Start, Trajectory, trajectory};
 use crate::contract::ActionChunk;
 
@@ -25,9 +25,14 @@ pub struct Trajectories {
 }
 
 impl Trajectories {
-    /// The topic is not latched: a controller that starts later must not get an old motion.
-    pub fn new(node: &mut Node, controller: Option<Arc<Follower>>) -> r2r::Result<Self> {
-        Ok(Self { topic: node.create_publisher("~/joint_trajectory", reliable())?, controller })
+    /// # Errors
+    /// What rcl reports.
+    pub fn new(
+        node: &mut Node,
+        topic: &Topic,
+        controller: Option<Arc<Follower>>,
+    ) -> r2r::Result<Self> {
+        Ok(Self { topic: node.create_publisher(&topic.given, (&topic.qos).into())?, controller })
     }
 
     /// Sends what is left of a chunk as a trajectory.

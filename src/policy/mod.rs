@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tracing::debug_span;
+
 use crate::backend::cpu::CpuBackend;
 use crate::backend::{Backend, BackendError, ModelOutput};
 use crate::checkpoint::{CheckpointError, Network, Snapshot};
@@ -209,19 +211,22 @@ impl Policy {
         options: &PredictOptions,
         taps: Option<&mut dyn TapSink>,
     ) -> Result<ActionChunk, PolicyError> {
-        let _span = tracing::debug_span!("predict", stamp_ns = observation.stamp_ns).entered();
+        let _span = debug_span!("predict", stamp_ns = observation.stamp_ns).entered();
         let noise = options.noise.clone().unwrap_or(Noise::Seed(self.version.default_seed()));
         options.progress.begin("encode");
         let start = Instant::now();
-        let input = self.encoder.encode(observation, &noise).map_err(PolicyError::Observation)?;
+        let encoded = debug_span!("stage", stage = "encode")
+            .in_scope(|| self.encoder.encode(observation, &noise));
+        let input = encoded.map_err(PolicyError::Observation)?;
         let encode_time = start.elapsed();
         let output = self.backend.run(input, options, taps)?;
         options.progress.begin("decode");
         let start = Instant::now();
         let [rows, cols] = self.action_shape;
-        let groups =
+        let decoded = debug_span!("stage", stage = "decode").in_scope(|| {
             decode::decode(&self.embodiment, &output.actions, rows, cols, &observation.state)
-                .map_err(PolicyError::Decode)?;
+        });
+        let groups = decoded.map_err(PolicyError::Decode)?;
         let timings = timings(encode_time, &output, start.elapsed());
         let seed = match noise {
             Noise::Seed(seed) => Some(seed),

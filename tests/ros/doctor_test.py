@@ -253,7 +253,7 @@ class TransformsTest(DoctorCase):
         self.peer.node.create_publisher(TFMessage, '/tf_static', RELIABLE)
         code, lines, output = self.examine(droid.parameters(self.snapshot))
         self.assertEqual(code, 1, output)
-        line = self.assert_line(lines, 'FAIL', 'transforms on /tf_static: QoS of /robot is volatile')
+        line = self.assert_line(lines, 'FAIL', 'transforms on /tf_static: /robot offers QoS (reliable, volatile)', 'durability')
         self.assertIn('publish it with the QoS that the node asks for', line)
         self.assert_line(lines, 'FAIL', 'poses: ', droid.TIP)
 
@@ -262,7 +262,7 @@ class TransformsTest(DoctorCase):
         self.peer.node.create_publisher(TFMessage, '/tf', SENSOR_DATA)
         code, lines, output = self.examine(droid.parameters(self.snapshot))
         self.assertEqual(code, 1, output)
-        self.assert_line(lines, 'FAIL', 'transforms on /tf: QoS of /robot is best effort')
+        self.assert_line(lines, 'FAIL', 'transforms on /tf: /robot offers QoS (best_effort, volatile)', 'reliability')
 
 
 class UsageTest(DoctorCase):

@@ -105,7 +105,7 @@ impl Backend for CpuBackend {
             if begun.replace(kind) != Some(kind) {
                 options.progress.begin(kind.name());
             }
-            let _span = tracing::debug_span!("stage", name = kind.name()).entered();
+            let _span = tracing::debug_span!("stage", stage = kind.name()).entered();
             let (start, cancel) = (Instant::now(), &options.cancel);
             executable.run_stage(stage, &self.checkpoint, &self.threads, cancel, &mut taps)?;
             timings.push((kind, start.elapsed()));

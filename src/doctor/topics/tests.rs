@@ -9,9 +9,10 @@ fn camera() -> Input {
         role: Role::Camera(0),
         subject: "camera 'ego'".to_owned(),
         topic: "/ego".to_owned(),
+        given: "/ego".to_owned(),
         parameter: "camera.ego.topic".to_owned(),
         message_type: "sensor_msgs/msg/Image",
-        qos: Qos::SENSOR_DATA,
+        qos: Profile::SENSOR_DATA,
         max_age_parameter: "camera_max_age_ms",
         max_age_ns: NS / 2,
         timeline: Timeline::Stamp,
@@ -19,7 +20,7 @@ fn camera() -> Input {
 }
 
 fn transforms(fixed: bool) -> Input {
-    let qos = if fixed { Qos::LATCHED } else { Qos::RELIABLE };
+    let qos = if fixed { Profile::latched(100) } else { Profile::reliable(100) };
     let message_type = "tf2_msgs/msg/TFMessage";
     Input {
         role: Role::Transforms { fixed },
@@ -34,7 +35,7 @@ fn publisher(input: &Input) -> Publisher {
     Publisher {
         node: "/driver".to_owned(),
         message_type: input.message_type.to_owned(),
-        qos: Qos::LATCHED,
+        qos: Profile::latched(1),
     }
 }
 
@@ -101,8 +102,8 @@ fn another_type() {
 #[test]
 fn case_26_qos_that_does_not_match() {
     for (fixed, offered, sentence) in [
-        (false, Qos::SENSOR_DATA, "best effort, where the node asks for reliable"),
-        (true, Qos::RELIABLE, "volatile, where the node asks for transient local"),
+        (false, Profile::SENSOR_DATA, "the reliability does not suit"),
+        (true, Profile::reliable(1), "the durability does not suit"),
     ] {
         let input = transforms(fixed);
         let publishers = [Publisher { qos: offered, ..publisher(&input) }];
@@ -110,7 +111,7 @@ fn case_26_qos_that_does_not_match() {
         assert_eq!(findings.len(), 1);
         assert_fails(&findings[0], sentence, "publish it with the QoS");
     }
-    let best_effort = [Publisher { qos: Qos::SENSOR_DATA, ..publisher(&camera()) }];
+    let best_effort = [Publisher { qos: Profile::SENSOR_DATA, ..publisher(&camera()) }];
     let findings = check(&camera(), &best_effort, &heard(), listened());
     assert_eq!(findings[0].level, Level::Ok, "{findings:?}");
 }

@@ -6,6 +6,6 @@ mod text;
 mod value;
 
 pub use store::{ParamError, ParamErrors, Params};
-pub use table::{Declared, Entry, Names, Scope, TABLE};
+pub use table::{Declared, Entry, Names, Scope, TABLE, TopicQos};
 pub use text::{default_yaml, help};
 pub use value::{Default, Kind, Range, Value};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::super::nearest::{hint, nearest};
-use super::table::{Declared, Names, Scope, TABLE};
+use super::table::{Declared, Names, Scope, TABLE, TopicQos};
 use super::value::{Kind, Range, Value};
 
 /// Why a parameter does not have the value that it was given.
@@ -41,17 +41,22 @@ impl fmt::Display for ParamErrors {
     }
 }
 
+/// Overrides of topics begin with it.
+const QOS_OVERRIDES: &str = "qos_overrides.";
+
 /// Declared parameters with their values, in the order of the table.
 #[derive(Clone, Debug)]
 pub struct Params {
     declared: Vec<(Declared, Value)>,
     /// Overrides of cameras and groups.
     of_robot: Vec<(String, Value)>,
+    /// Overrides of topics.
+    of_topics: Vec<(String, Value)>,
 }
 
 impl Params {
     /// Declares the parameters of the node. Overrides that can be of a camera or a group wait for
-    /// [`Params::declare_robot`].
+    /// [`Params::declare_robot`], those of topics for [`Params::declare_topics`].
     ///
     /// # Errors
     /// Every override that has no such parameter, or whose value does not fit.
@@ -59,8 +64,10 @@ impl Params {
         let of_robot = |name: &str| {
             TABLE.iter().any(|entry| entry.scope != Scope::Node && entry.matches(name))
         };
+        let (of_topics, overrides): (Vec<_>, Vec<_>) =
+            overrides.into_iter().partition(|(name, _)| name.starts_with(QOS_OVERRIDES));
         let (of_robot, overrides) = overrides.into_iter().partition(|(name, _)| of_robot(name));
-        let mut params = Self { declared: Vec::new(), of_robot };
+        let mut params = Self { declared: Vec::new(), of_robot, of_topics };
         params.declare(&Names::default(), |scope| scope == Scope::Node, overrides)?;
         Ok(params)
     }
@@ -85,6 +92,26 @@ impl Params {
             let value = declared.entry.default.value(&declared.key);
             self.declared.push((declared, value));
         }
+        self.take_over(overrides)
+    }
+
+    /// Declares the quality of service of topics, in place of those of before; the robot's parameters are declared.
+    ///
+    /// # Errors
+    /// Every override of a topic that the node does not have, or whose value does not fit.
+    pub fn declare_topics(&mut self, topics: &[TopicQos]) -> Result<(), ParamErrors> {
+        let of_topic = |scope| matches!(scope, Scope::Subscription | Scope::Publisher);
+        self.declared.retain(|(declared, _)| !of_topic(declared.entry.scope));
+        for (declared, value) in topics.iter().flat_map(TopicQos::declared) {
+            // Two inputs can share a topic.
+            if self.get(&declared.name).is_none() {
+                self.declared.push((declared, value));
+            }
+        }
+        self.take_over(self.of_topics.clone())
+    }
+
+    fn take_over(&mut self, overrides: Vec<(String, Value)>) -> Result<(), ParamErrors> {
         let mut errors = Vec::new();
         for (name, value) in overrides {
             match self.checked(&name, value) {
@@ -301,6 +328,54 @@ mod tests {
         assert_eq!(params.doubles(range), [0.0, 100.0]);
         let infinite = Value::Doubles(vec![0.0, f64::INFINITY]);
         assert!(declared(vec![(range, infinite)]).is_err());
+    }
+
+    fn with_topic(overrides: Vec<(&str, Value)>) -> Result<Params, ParamErrors> {
+        let own = [
+            ("reliability", text("best_effort")),
+            ("durability", text("volatile")),
+            ("history", text("keep_last")),
+            ("depth", Value::Integer(5)),
+        ];
+        let topic = TopicQos { scope: Scope::Subscription, topic: "/tf".to_owned(), own };
+        let mut params = declared(overrides)?;
+        params.declare_topics(&[topic.clone(), topic])?;
+        Ok(params)
+    }
+
+    #[test]
+    fn case_26_topics_have_parameters_for_their_quality_of_service() {
+        let name = |policy: &str| format!("qos_overrides./tf.subscription.{policy}");
+        let reliable = name("reliability");
+        let mut params = with_topic(vec![(&reliable, text("reliable"))]).expect("valid");
+        assert_eq!(params.text(&reliable), "reliable");
+        assert_eq!(params.text(&name("history")), "keep_last");
+        assert_eq!(params.integer(&name("depth")), 5);
+        assert_eq!(params.iter().filter(|(p, _)| p.name.starts_with("qos_overrides")).count(), 4);
+        let change = vec![(reliable, text("best_effort"))];
+        assert!(matches!(params.set(change), Err(ParamError::ReadOnly { .. })));
+    }
+
+    #[test]
+    fn overrides_of_topics_that_do_not_fit_are_refused() {
+        for (name, value, expected) in [
+            (
+                "qos_overrides./tf.subscription.reliabilty",
+                text("reliable"),
+                "did you mean 'qos_overrides./tf.subscription.reliability'?",
+            ),
+            (
+                "qos_overrides./tg.subscription.depth",
+                Value::Integer(1),
+                "did you mean 'qos_overrides./tf.subscription.depth'?",
+            ),
+            ("qos_overrides./tf.subscription.durability", text("latched"), "'transient_local'"),
+            ("qos_overrides./tf.subscription.depth", Value::Integer(0), "is 1 to 10000, not 0"),
+            ("qos_overrides./tf.subscription.depth", text("5"), "is of type integer"),
+        ] {
+            let error = with_topic(vec![(name, value)]).expect_err(name).to_string();
+            assert!(error.contains(expected), "{error}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The table itself.
 
+use super::super::qos::{Durability, History, Reliability};
 use super::super::stop::Stop;
-use super::value::{Default, Range};
+use super::value::{Default, Range, Value};
 
 /// What a parameter belongs to: the node, or every camera or group of the robot that is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,10 @@ pub enum Scope {
     State,
     /// Once per action group.
     Action,
+    /// Once per topic that is subscribed to; `<key>` is the topic's full name.
+    Subscription,
+    /// Once per topic of chunks, trajectories and poses.
+    Publisher,
 }
 
 /// One row.
@@ -427,6 +432,62 @@ pub const TABLE: &[Entry] = &[
         Range::Double(0.0, 3.2),
         "Groups that are poses: largest turn from one row to the next, as translation_step_max_m [rad]; 0.0 for none.",
     ),
+    fixed(
+        Scope::Subscription,
+        "qos_overrides.<key>.subscription.reliability",
+        Default::Text("best_effort"),
+        Range::Choice(Reliability::NAMES),
+        "Reliability that is asked for: reliable has lost messages sent again, but gets nothing from best_effort publishers. The topics /tf and /tf_static have reliable.",
+    ),
+    fixed(
+        Scope::Subscription,
+        "qos_overrides.<key>.subscription.durability",
+        Default::Text("volatile"),
+        Range::Choice(Durability::NAMES),
+        "Durability that is asked for: transient_local also gets messages from before the subscription, but nothing from volatile publishers. The topic /tf_static has transient_local.",
+    ),
+    fixed(
+        Scope::Subscription,
+        "qos_overrides.<key>.subscription.history",
+        Default::Text("keep_last"),
+        Range::Choice(History::NAMES),
+        "Which messages wait to be read: the last ones (depth), or all.",
+    ),
+    fixed(
+        Scope::Subscription,
+        "qos_overrides.<key>.subscription.depth",
+        Default::Integer(5),
+        Range::Integer(1, 10_000),
+        "Messages that wait to be read, with keep_last. The topics /tf and /tf_static have 100.",
+    ),
+    fixed(
+        Scope::Publisher,
+        "qos_overrides.<key>.publisher.reliability",
+        Default::Text("reliable"),
+        Range::Choice(Reliability::NAMES),
+        "Reliability that is offered; subscribers that ask for reliable get nothing from best_effort.",
+    ),
+    fixed(
+        Scope::Publisher,
+        "qos_overrides.<key>.publisher.durability",
+        Default::Text("volatile"),
+        Range::Choice(Durability::NAMES),
+        "Durability that is offered: with transient_local, late subscribers get the last messages (depth). The topic ~/action_chunk has transient_local.",
+    ),
+    fixed(
+        Scope::Publisher,
+        "qos_overrides.<key>.publisher.history",
+        Default::Text("keep_last"),
+        Range::Choice(History::NAMES),
+        "Which messages are kept for slow and, with transient_local, late subscribers: the last ones (depth), or all.",
+    ),
+    fixed(
+        Scope::Publisher,
+        "qos_overrides.<key>.publisher.depth",
+        Default::Integer(1),
+        Range::Integer(1, 10_000),
+        "Messages that are kept, with keep_last.",
+    ),
 ];
 
 /// Names of what the served robot has.
@@ -435,6 +496,29 @@ pub struct Names {
     pub cameras: Vec<String>,
     pub state: Vec<String>,
     pub action: Vec<String>,
+}
+
+/// A topic with the node's own quality of service, which parameters can override.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TopicQos {
+    /// [`Scope::Subscription`] or [`Scope::Publisher`].
+    pub scope: Scope,
+    /// Its full name, after remapping.
+    pub topic: String,
+    /// By policy: the last part of a row's name.
+    pub own: [(&'static str, Value); 4],
+}
+
+impl TopicQos {
+    /// The parameters of this topic with the values that they have by themselves.
+    pub fn declared(&self) -> impl Iterator<Item = (Declared, Value)> {
+        let rows = TABLE.iter().filter(|entry| entry.scope == self.scope);
+        rows.map(|entry| {
+            let own = self.own.iter().find(|(policy, _)| entry.name.ends_with(policy));
+            let value = own.map_or_else(|| entry.default.value(""), |(_, value)| value.clone());
+            (entry.of(&self.topic), value)
+        })
+    }
 }
 
 /// A row with its full name.
@@ -454,13 +538,14 @@ impl Entry {
             Scope::Camera => &names.cameras,
             Scope::State => &names.state,
             Scope::Action => &names.action,
+            // Topics are known later, see [`TopicQos`].
+            Scope::Subscription | Scope::Publisher => &[],
         };
-        let declared = |key: &String| Declared {
-            name: self.name.replace("<key>", key),
-            key: key.clone(),
-            entry: self,
-        };
-        keys.iter().map(declared).collect()
+        keys.iter().map(|key| self.of(key)).collect()
+    }
+
+    fn of(&'static self, key: &str) -> Declared {
+        Declared { name: self.name.replace("<key>", key), key: key.to_owned(), entry: self }
     }
 
     /// Whether `name` is this row's for some camera or group.

@@ -57,6 +57,14 @@ pub fn default_yaml() -> String {
         ),
         (Scope::State, "Once for every state group; <key> is the checkpoint's group name."),
         (Scope::Action, "Once for every action group; <key> is the checkpoint's group name."),
+        (
+            Scope::Subscription,
+            "Once for every topic that the node subscribes to; <key> is its full name after remapping, such as /tf.",
+        ),
+        (
+            Scope::Publisher,
+            "Once for every topic of chunks, trajectories and poses; <key> is its full name after remapping.",
+        ),
     ] {
         let _ = writeln!(text, "\n    # --- {title}");
         for entry in TABLE.iter().filter(|entry| entry.scope == scope) {

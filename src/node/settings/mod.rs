@@ -8,6 +8,7 @@ mod states;
 
 use super::guard::Guard;
 use super::params::{Names, ParamError, ParamErrors, Params};
+use super::remap::Remaps;
 use super::trajectory::{ActionJoints, Start};
 use crate::contract::{Embodiment, Letterbox, Version};
 use crate::history::{CameraInput, Gates, Inputs, StateInput, Timeline};
@@ -146,11 +147,11 @@ impl Settings {
         })
     }
 
-    /// Writes every topic in full, as seen from a node of this namespace and full name. Remappings are rcl's.
-    pub fn resolve_topics(&mut self, namespace: &str, node: &str) {
+    /// Writes every topic in full. Remappings are rcl's.
+    pub fn resolve_topics(&mut self, remaps: &Remaps) {
         let topics = self.cameras.iter_mut().map(|camera| &mut camera.topic);
         for topic in topics.chain(self.states.iter_mut().map(|state| &mut state.topic)) {
-            *topic = resolved(topic, namespace, node);
+            *topic = remaps.resolved(topic);
         }
     }
 
@@ -193,15 +194,6 @@ fn period_ns(
         1.. => Some(steps.saturating_mul(dt_ns)),
         _ if rate_hz > 0.0 => Some((NANOSECONDS_PER_S / rate_hz) as i64),
         _ => None,
-    }
-}
-
-/// The full name of a topic, by the rules of ROS 2 names.
-fn resolved(topic: &str, namespace: &str, node: &str) -> String {
-    match (topic.strip_prefix('~'), topic.starts_with('/')) {
-        (Some(rest), _) => format!("{node}{rest}"),
-        (None, true) => topic.to_owned(),
-        (None, false) => format!("{}/{topic}", namespace.trim_end_matches('/')),
     }
 }
 

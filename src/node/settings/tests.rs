@@ -139,12 +139,12 @@ fn topics_are_written_in_full() {
         ("camera.wrist.topic", text("/wrist/image")),
     ])
     .expect("valid");
-    settings.resolve_topics("/left", "/left/policy");
+    settings.resolve_topics(&Remaps::new(&[], "/left", "/left/policy"));
     let topics: Vec<_> = settings.cameras.iter().map(|camera| camera.topic.as_str()).collect();
     assert_eq!(topics, ["/left/policy/ego", "/wrist/image"]);
     assert_eq!(settings.states[0].topic, "/left/joint_states");
     settings.states[0].topic = "joint_states".to_owned();
-    settings.resolve_topics("/", "/policy");
+    settings.resolve_topics(&Remaps::new(&[], "/", "/policy"));
     assert_eq!(settings.states[0].topic, "/joint_states");
 }
 
@@ -216,7 +216,7 @@ fn droid_settings(more: Vec<(&str, Value)>) -> Result<Settings, ParamErrors> {
 #[test]
 fn every_group_has_its_source() {
     let mut settings = droid_settings(vec![]).expect("valid");
-    settings.resolve_topics("/droid", "/droid/policy");
+    settings.resolve_topics(&Remaps::new(&[], "/droid", "/droid/policy"));
     let sources: Vec<_> = settings
         .states
         .iter()

@@ -1,0 +1,56 @@
+//! Who publishes on the topics that the node reads, and why nothing comes from whom.
+
+#[cfg(feature = "ros")]
+mod task;
+mod watch;
+
+use super::qos::{Policy, Profile};
+
+#[cfg(feature = "ros")]
+pub use task::{GraphFindings, Source, watch};
+pub use watch::{Endpoint, SILENCE, Sight, Watch};
+
+/// A topic that the node reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// Such as `camera 'ego_view'`.
+    pub input: String,
+    /// On the graph, after remapping.
+    pub topic: String,
+    pub message_type: String,
+    /// The parameter that chooses another type; empty where there is none.
+    pub type_parameter: String,
+    pub requested: Profile,
+    /// It may say something once and never again, as `/tf_static`.
+    pub latched: bool,
+}
+
+/// What a look at the graph has found out about one topic.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InputFindings {
+    pub input: String,
+    pub topic: String,
+    /// Nodes whose messages can arrive, one entry per publisher.
+    pub publishers: Vec<String>,
+    pub wrong_type: Vec<WrongType>,
+    pub incompatible: Vec<Incompatible>,
+    /// There are publishers, but nothing has come from them for [`SILENCE`].
+    pub silent: bool,
+}
+
+/// A publisher of another message type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongType {
+    pub node: String,
+    pub message_type: String,
+}
+
+/// A publisher that offers less than the node asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incompatible {
+    pub node: String,
+    pub offered: Profile,
+    pub requested: Profile,
+    /// Where they differ; at least one.
+    pub policies: Vec<Policy>,
+}

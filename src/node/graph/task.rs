@@ -1,0 +1,82 @@
+//! The task that looks at the graph while the node is active.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use r2r::Node;
+use tracing::warn;
+
+use super::super::runtime::{Shared, locked};
+use super::super::spin::NodeHandle;
+use super::watch::{Endpoint, Sight, Watch};
+use super::{InputFindings, Watched};
+
+/// Time between two looks.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// What the last look at the graph has found, per topic; nothing while the node is not active.
+#[derive(Debug, Default)]
+pub struct GraphFindings(Mutex<Vec<InputFindings>>);
+
+impl GraphFindings {
+    pub fn findings(&self) -> Vec<InputFindings> {
+        locked(&self.0).clone()
+    }
+
+    /// After the last look.
+    pub fn clear(&self) {
+        locked(&self.0).clear();
+    }
+}
+
+/// A subscription to watch.
+pub struct Source {
+    pub watched: Watched,
+    /// Messages that have come.
+    pub received: Arc<AtomicU64>,
+    /// Its number, if it is a source of states.
+    pub state: Option<usize>,
+}
+
+/// Looks at the graph again and again, tells what is wrong there, and tells the gates who publishes states.
+pub async fn watch(shared: Arc<Shared>, node: NodeHandle, sources: Vec<Source>) {
+    let topics: Arc<[String]> = sources.iter().map(|source| source.watched.topic.clone()).collect();
+    let mut watch = Watch::new(sources.iter().map(|source| source.watched.clone()).collect());
+    loop {
+        let asked = topics.clone();
+        let ask =
+            move |node: &mut Node| asked.iter().map(|topic| publishers(node, topic)).collect();
+        let Ok(seen) = node.ask::<Vec<_>>(ask).await else { return };
+        let sight = |(publishers, source): (_, &Source)| Sight {
+            publishers,
+            received: source.received.load(Ordering::Relaxed),
+        };
+        let sights = seen.into_iter().zip(&sources).map(sight).collect();
+        let (findings, warnings) = watch.look(Instant::now(), sights);
+        for warning in warnings {
+            warn!("{warning}");
+        }
+        for (source, found) in sources.iter().zip(&findings) {
+            if let Some(number) = source.state {
+                locked(&shared.sensors).note_publishers(number, found.publishers.clone());
+            }
+        }
+        *locked(&shared.graph.0) = findings;
+        tokio::time::sleep(PERIOD).await;
+    }
+}
+
+/// The publishers of a topic; none where the graph cannot be asked.
+fn publishers(node: &Node, topic: &str) -> Vec<Endpoint> {
+    let found = node.get_publishers_info_by_topic(topic, false).unwrap_or_default();
+    found
+        .into_iter()
+        .map(|info| Endpoint {
+            id: info.endpoint_gid.to_vec(),
+            node: format!("{}/{}", info.node_namespace.trim_end_matches('/'), info.node_name),
+            message_type: info.topic_type,
+            offered: (&info.qos_profile).into(),
+        })
+        .collect()
+}
