@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::runtime::{Shared, locked};
 use super::settings::Settings;
@@ -65,7 +65,7 @@ impl Monitor {
             Timeline::Stamp => header_ns.unwrap_or(at.ros_ns),
             Timeline::Receive => at.ros_ns,
         };
-        let took_ns = shared.clock.now().steady_ns - at.steady_ns;
+        let took_ns = shared.clock.steady_ns(Instant::now()) - at.steady_ns;
         let took = Duration::from_nanos(u64::try_from(took_ns).unwrap_or(0));
         self.input(input).taken(header_ns, stamp_ns, at.steady_ns, took);
     }

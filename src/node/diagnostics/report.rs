@@ -96,9 +96,8 @@ fn inactive(shared: &Shared, names: &Names<'_>, state: State) -> Vec<Status> {
 }
 
 fn active(core: &Core, shared: &Shared, names: &Names<'_>, publishers: &Publishers) -> Vec<Status> {
-    let now = shared.clock.now();
     let activity = activity(core, shared);
-    let waiting = waiting(shared, activity, now);
+    let (waiting, now) = waiting(shared, activity);
     let mut statuses = inputs(shared, names, publishers, &waiting, now);
     let view = EngineView {
         name: names.of("engine"),
@@ -125,16 +124,17 @@ fn activity(core: &Core, shared: &Shared) -> Activity {
     }
 }
 
-/// What keeps an observation from being made now; empty if nothing does. Only the timer needs the instruction of the
-/// parameters.
-fn waiting(shared: &Shared, activity: Activity, now: Moment) -> Waiting {
+/// What keeps an observation from being made now, which is empty if nothing does, and the moment. Only the timer needs
+/// the instruction of the parameters.
+fn waiting(shared: &Shared, activity: Activity) -> (Waiting, Moment) {
     let (instruction, gates) = {
         let params = locked(&shared.params);
         (params.text(INSTRUCTION).to_owned(), settings::gates(&params))
     };
     let instruction = if activity == Activity::Timer { &instruction } else { "of a goal" };
-    let seen = locked(&shared.sensors).observation(now, instruction, &gates);
-    seen.err().unwrap_or_default()
+    let mut sensors = locked(&shared.sensors);
+    let now = shared.clock.now();
+    (sensors.observation(now, instruction, &gates).err().unwrap_or_default(), now)
 }
 
 fn inputs(
