@@ -24,7 +24,7 @@ pub mod sensors;
 pub mod settings;
 pub mod state;
 pub mod stats;
-mod stop;
+pub mod stop;
 pub mod tf;
 pub mod topics;
 pub mod trajectory;
