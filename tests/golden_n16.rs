@@ -12,9 +12,7 @@ use gr00t_blackhole::backend::Backend;
 use gr00t_blackhole::backend::cpu::CpuBackend;
 use gr00t_blackhole::checkpoint::synth::{self, Size};
 use gr00t_blackhole::checkpoint::{Network, Snapshot};
-use gr00t_blackhole::contract::{
-    CancelToken, Embodiment, Frame, Observation, PredictOptions, Version,
-};
+use gr00t_blackhole::contract::{Embodiment, Frame, Observation, PredictOptions, Version};
 use gr00t_blackhole::encode::ModelInput;
 use gr00t_blackhole::encode::prompt::n16::IMAGE_TOKEN_ID;
 use gr00t_blackhole::policy::{Policy, PolicyOptions};
@@ -79,7 +77,7 @@ fn the_network_reproduces_the_stored_case() {
         state: case.f32("state_normalized").values,
         noise: case.f32("initial_noise").values,
     };
-    let output = backend.run(&input, &CancelToken::default(), Some(&mut taps)).unwrap();
+    let output = backend.run(&input, &PredictOptions::default(), Some(&mut taps)).unwrap();
     for name in case.taps() {
         case.check_tap(&format!("tap.{name}"), &taps.0[&name]);
     }

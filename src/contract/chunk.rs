@@ -48,8 +48,11 @@ pub struct StageTimings {
 }
 
 impl StageTimings {
+    /// How many stages there are.
+    pub const COUNT: usize = 6;
+
     /// Name and time of every stage, in order.
-    pub fn stages(&self) -> [(&'static str, Duration); 6] {
+    pub fn stages(&self) -> [(&'static str, Duration); Self::COUNT] {
         [
             ("encode", self.encode),
             ("vision", self.vision),

@@ -10,10 +10,13 @@ pub mod n17;
 pub mod noise;
 pub mod prompt;
 mod request;
+mod seen;
 pub mod state;
 pub mod tokenizer;
 
 use std::sync::Arc;
+
+pub use seen::{Seen, Viewer, side_by_side};
 
 use crate::contract::{Frame, Noise, Observation};
 use crate::program::Layout;
@@ -35,6 +38,9 @@ pub trait Encode: Send {
     fn intake(&self) -> Option<Arc<dyn FrameIntake>> {
         None
     }
+
+    /// Makes the pictures that the model sees, beside the requests.
+    fn viewer(&self) -> Viewer;
 }
 
 /// See [`Encode::instruction_check`].

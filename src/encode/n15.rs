@@ -1,13 +1,13 @@
 //! The encoder of N1.5 (spec n15 sections 4 to 6).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::frames::time_major;
 use super::image::n15::{FrameChain, OUTPUT_LEN};
 use super::prompt::n15::{IMAGE_TOKEN_ID, PromptEncoder};
 use super::request::Request;
 use super::tokenizer::Tokenizer;
-use super::{Encode, EncodeError, InstructionCheck, ModelInput};
+use super::{Encode, EncodeError, InstructionCheck, ModelInput, Seen, Viewer, seen};
 use crate::checkpoint::n15::Config;
 use crate::contract::{Embodiment, Noise, Observation};
 
@@ -64,5 +64,13 @@ impl Encode for Encoder {
         let prompt = Arc::clone(&self.prompt);
         let images = self.request.embodiment.pictures();
         Arc::new(move |instruction| prompt.encode(instruction, images).map(drop))
+    }
+
+    fn viewer(&self) -> Viewer {
+        let chains: Vec<_> = self.chains.iter().cloned().map(Mutex::new).collect();
+        seen::viewer(self.request.embodiment.clone(), move |camera, frame| {
+            let mut chain = chains[camera].lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(Seen::new(camera, chain.picture(frame)))
+        })
     }
 }

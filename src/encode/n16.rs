@@ -1,13 +1,13 @@
 //! Observations for N1.6: frame chain, prompt, state and noise put together.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::frames::time_major;
 use super::image::n16::{FrameChain, FrameChainParams};
 use super::prompt::n16::{IMAGE_TOKEN_ID, PromptEncoder};
 use super::request::Request;
 use super::tokenizer::Tokenizer;
-use super::{Encode, EncodeError, InstructionCheck, ModelInput};
+use super::{Encode, EncodeError, InstructionCheck, ModelInput, Seen, Viewer, seen};
 use crate::checkpoint::Processor;
 use crate::checkpoint::n16::{Config, PATCHES_PER_TOKEN_SIDE};
 use crate::contract::{Embodiment, Noise, Observation};
@@ -77,5 +77,13 @@ impl Encode for Encoder {
         let prompt = Arc::clone(&self.prompt);
         let images = self.request.embodiment.pictures();
         Arc::new(move |instruction| prompt.encode(instruction, images).map(drop))
+    }
+
+    fn viewer(&self) -> Viewer {
+        let chains: Vec<_> = self.chains.iter().cloned().map(Mutex::new).collect();
+        seen::viewer(self.request.embodiment.clone(), move |camera, frame| {
+            let mut chain = chains[camera].lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(Seen::new(camera, chain.picture(frame)))
+        })
     }
 }

@@ -8,7 +8,7 @@ use super::image::n17::{FrameChainParams, MERGE, PatchWriter};
 use super::prompt::n17::{IMAGE_TOKEN_ID, PromptEncoder};
 use super::request::Request;
 use super::tokenizer::Tokenizer;
-use super::{Encode, EncodeError, FrameIntake, InstructionCheck, ModelInput};
+use super::{Encode, EncodeError, FrameIntake, InstructionCheck, ModelInput, Seen, Viewer, seen};
 use crate::checkpoint::Processor;
 use crate::checkpoint::n17::Config;
 use crate::contract::{Embodiment, Letterbox, Noise, Observation};
@@ -108,5 +108,12 @@ impl Encode for Encoder {
 
     fn intake(&self) -> Option<Arc<dyn FrameIntake>> {
         Some(self.cameras.clone())
+    }
+
+    fn viewer(&self) -> Viewer {
+        let cameras = self.cameras.clone();
+        seen::viewer(self.request.embodiment.clone(), move |camera, frame| {
+            Ok(Seen::new(camera, cameras.camera(camera).picture(frame)?.view()))
+        })
     }
 }

@@ -208,8 +208,12 @@ impl History {
         self.states.iter_mut().for_each(State::clear);
     }
 
-    /// Tells the history the time. A clock that jumps clears it: its stamps and later ones are not comparable.
+    /// Tells the history the time. A clock that jumps clears it: its stamps and later ones are not comparable. What was
+    /// received before the last call, but took longer to read, says nothing about the clock.
     pub fn advance(&mut self, now: Moment) {
+        if self.now.is_some_and(|last| now.steady_ns < last.steady_ns) {
+            return;
+        }
         if let Some(last) = self.now.filter(|last| last.ros_ns != 0) {
             let elapsed = now.ros_ns.saturating_sub(last.ros_ns);
             let unexplained = elapsed.saturating_sub(now.steady_ns - last.steady_ns);

@@ -191,6 +191,15 @@ fn one_entry_per_stamp_and_none_out_of_order() {
 }
 
 #[test]
+fn a_message_that_takes_long_to_read_is_no_jump_of_the_clock() {
+    let mut history = ego();
+    history.advance(at(1_000));
+    history.insert_frame(0, stamp(700), frame(1), at(710), STAMP).expect("frame");
+    history.advance(at(1_001));
+    assert_eq!((history.clock_jumps(), history.newest().len()), (0, 1));
+}
+
+#[test]
 fn a_clock_that_jumps_clears_the_history() {
     for (now, by_ns) in [
         (Moment { ros_ns: stamp(-3_000), steady_ns: 60 * MS }, -3_050 * MS),

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use futures::{FutureExt, Stream, StreamExt};
 use tracing::warn;
@@ -24,9 +24,10 @@ pub async fn read_camera(
     number: usize,
     mut messages: impl Stream<Item = Vec<u8>> + Unpin,
 ) {
-    let mut refusals = Refusals::new(&shared.settings.cameras[number].topic);
+    let input = Input::Camera(number);
+    let mut refusals = Refusals::new(&shared.settings.cameras[number].topic, Some(input));
     let mut noted = HashSet::new();
-    while let Some(bytes) = newest(&mut messages, &shared.counters.overtaken_frames).await {
+    while let Some(bytes) = newest(&mut messages, &shared, input).await {
         let at = shared.clock.now();
         match frame(&shared.settings.cameras[number], bytes) {
             Ok((stamp_ns, Decoded { frame, notes })) => {
@@ -36,14 +37,17 @@ pub async fn read_camera(
                 let mut sensors = locked(&shared.sensors);
                 let shown = frame.clone();
                 let taken = sensors.history.insert_frame(number, stamp_ns, frame, at, timeline);
+                if taken.is_ok() {
+                    shared.monitor.taken(input, Some(stamp_ns), at, &shared);
+                }
                 drop(sensors);
                 match (taken, &shared.intake) {
-                    (Err(refused), _) => refusals.count(&shared, &refused.to_string()),
+                    (Err(refused), _) => refusals.count(&shared, &refused.to_string(), at),
                     (Ok(()), Some(intake)) => intake.arrived(number, shown),
                     (Ok(()), None) => {}
                 }
             }
-            Err(reason) => refusals.refuse(&shared, Input::Camera(number), reason, at),
+            Err(reason) => refusals.refuse(&shared, input, reason, at),
         }
     }
 }
@@ -54,7 +58,8 @@ pub async fn read_states(
     number: usize,
     mut messages: impl Stream<Item = Vec<u8>> + Unpin,
 ) {
-    let mut refusals = Refusals::new(&shared.settings.states[number].topic);
+    let input = Input::State(number);
+    let mut refusals = Refusals::new(&shared.settings.states[number].topic, Some(input));
     while let Some(bytes) = messages.next().await {
         let at = shared.clock.now();
         match shared.settings.states[number].reader.read(&bytes) {
@@ -65,12 +70,15 @@ pub async fn read_states(
                 let history = &mut sensors.history;
                 let taken =
                     history.insert_state(number, stamp_ns, sample, at, timeline, jump_max_rad_s);
+                if taken.is_ok() {
+                    shared.monitor.taken(input, stamp_ns, at, &shared);
+                }
                 drop(sensors);
                 if let Err(refused) = taken {
-                    refusals.count(&shared, &refused.to_string());
+                    refusals.count(&shared, &refused.to_string(), at);
                 }
             }
-            Err(error) => refusals.refuse(&shared, Input::State(number), error.to_string(), at),
+            Err(error) => refusals.refuse(&shared, input, error.to_string(), at),
         }
     }
 }
@@ -82,7 +90,7 @@ pub async fn read_transforms(
     fixed: bool,
     mut messages: impl Stream<Item = Vec<u8>> + Unpin,
 ) {
-    let mut refusals = Refusals::new(topic);
+    let mut refusals = Refusals::new(topic, None);
     while let Some(bytes) = messages.next().await {
         let at = shared.clock.now();
         match TfMessage::from_cdr(&bytes) {
@@ -91,11 +99,12 @@ pub async fn read_transforms(
                 let mut sensors = locked(&shared.sensors);
                 let refused = sensors.insert_transforms(&message, fixed, at, timeline);
                 drop(sensors);
+                shared.monitor.transforms().taken_unstamped(at.steady_ns);
                 for reason in refused {
-                    refusals.count(&shared, &reason);
+                    refusals.count(&shared, &reason, at);
                 }
             }
-            Err(error) => refusals.count(&shared, &error.to_string()),
+            Err(error) => refusals.count(&shared, &error.to_string(), at),
         }
     }
 }
@@ -104,11 +113,13 @@ pub async fn read_transforms(
 /// newest counts.
 async fn newest(
     messages: &mut (impl Stream<Item = Vec<u8>> + Unpin),
-    overtaken: &AtomicU64,
+    shared: &Shared,
+    input: Input,
 ) -> Option<Vec<u8>> {
     let mut last = messages.next().await?;
     while let Some(Some(next)) = messages.next().now_or_never() {
-        overtaken.fetch_add(1, Ordering::Relaxed);
+        shared.counters.overtaken_frames.fetch_add(1, Ordering::Relaxed);
+        shared.monitor.input(input).overtaken(shared.clock.now().steady_ns);
         last = next;
     }
     Some(last)
@@ -117,23 +128,31 @@ async fn newest(
 /// The messages of one topic that could not be used.
 struct Refusals {
     topic: String,
+    /// `None` for transforms.
+    input: Option<Input>,
     throttle: Throttle,
 }
 
 impl Refusals {
-    fn new(topic: &str) -> Self {
-        Self { topic: topic.to_owned(), throttle: Throttle::new(WARNING_PERIOD) }
+    fn new(topic: &str, input: Option<Input>) -> Self {
+        Self { topic: topic.to_owned(), input, throttle: Throttle::new(WARNING_PERIOD) }
     }
 
     /// A message that could not be read.
     fn refuse(&mut self, shared: &Shared, input: Input, reason: String, at: Moment) {
-        self.count(shared, &reason);
+        self.count(shared, &reason, at);
         locked(&shared.sensors).history.refuse(input, reason, at);
     }
 
     /// A message that was read, but is of no use.
-    fn count(&mut self, shared: &Shared, reason: &str) {
+    fn count(&mut self, shared: &Shared, reason: &str, at: Moment) {
         shared.counters.refused_messages.fetch_add(1, Ordering::Relaxed);
+        let mut stats = match self.input {
+            Some(input) => shared.monitor.input(input),
+            None => shared.monitor.transforms(),
+        };
+        stats.refused(reason, at.steady_ns);
+        drop(stats);
         if let Some(held_back) = self.throttle.pass() {
             warn!("a message on {} was refused: {reason}{}", self.topic, and_more(held_back));
         }

@@ -23,6 +23,7 @@ pub mod rigid;
 pub mod sensors;
 pub mod settings;
 pub mod state;
+pub mod stats;
 mod stop;
 pub mod tf;
 pub mod topics;
@@ -33,6 +34,9 @@ pub mod arguments;
 #[cfg(feature = "ros")]
 mod core;
 #[cfg(feature = "ros")]
+mod debug_image;
+pub mod diagnostics;
+#[cfg(feature = "ros")]
 mod engine;
 #[cfg(feature = "ros")]
 mod follower;
@@ -42,6 +46,8 @@ mod guarded;
 mod inputs;
 #[cfg(feature = "ros")]
 mod model;
+#[cfg(feature = "ros")]
+mod monitor;
 #[cfg(feature = "ros")]
 mod param_services;
 #[cfg(feature = "ros")]
@@ -64,6 +70,8 @@ mod spin;
 pub mod start;
 #[cfg(feature = "ros")]
 mod subscriptions;
+#[cfg(feature = "ros")]
+mod timing;
 #[cfg(feature = "ros")]
 mod trajectories;
 #[cfg(feature = "ros")]

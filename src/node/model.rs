@@ -4,15 +4,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use r2r::Node;
 use tokio::sync::mpsc::UnboundedSender;
 use tracing::{info, warn};
 
 use super::core::Core;
+use super::debug_image::DebugImages;
 use super::engine::Event;
 use super::follower::Follower;
 use super::graph::GraphFindings;
 use super::instruction::{INSTRUCTION, check_given};
 use super::intake::Intake;
+use super::monitor::Monitor;
 use super::params::Params;
 use super::publish::{Publishers, Ticket};
 use super::remap::Remaps;
@@ -36,6 +39,7 @@ pub struct Model {
     pub shared: Arc<Shared>,
     pub worker: Worker<Ticket>,
     pub publishers: Publishers,
+    pub debug_images: DebugImages,
 }
 
 impl Model {
@@ -72,6 +76,9 @@ impl Model {
         let (poses, named) = (settings.poses.clone(), topics.clone());
         let publishers =
             node.ask(move |node| Publishers::new(node, &poses, &named, controller)).await??;
+        let viewer = policy.viewer();
+        let debug_images = node.ask(|node| DebugImages::new(node, viewer)).await??;
+        let monitor = Monitor::new(&settings);
         let shared = Arc::new(Shared {
             clock: core.clock.clone(),
             version: policy.version(),
@@ -86,17 +93,22 @@ impl Model {
             topics,
             params: core.params.clone(),
             counters: Counters::default(),
+            monitor,
             graph: GraphFindings::default(),
         });
         let worker = start_worker(policy, events, fault)?;
-        Ok(Self { shared, worker, publishers })
+        Ok(Self { shared, worker, publishers, debug_images })
     }
 
     /// Ends the thread and takes the topics off the graph; `false` if a prediction did not stop in time.
     pub async fn end(self, node: &NodeHandle) -> bool {
-        let Self { worker, publishers, .. } = self;
+        let Self { worker, publishers, debug_images, .. } = self;
+        let destroy = move |node: &mut Node| {
+            publishers.destroy(node);
+            debug_images.destroy(node);
+        };
         // Where the node is gone, so are its topics.
-        let _ = node.ask(move |node| publishers.destroy(node)).await;
+        let _ = node.ask(destroy).await;
         tokio::task::spawn_blocking(move || worker.stop(STOP_LIMIT)).await.unwrap_or(false)
     }
 }
@@ -139,7 +151,9 @@ fn start_worker(
 ) -> std::io::Result<Worker<Ticket>> {
     let (events, fault) = (events.clone(), fault.clone());
     // Who is gone when the node ends needs no answer.
-    let done = move |ticket, outcome| drop(events.send(Event::Done(ticket, Box::new(outcome))));
+    let done = move |ticket, span, outcome| {
+        drop(events.send(Event::Done(ticket, span, Box::new(outcome))));
+    };
     let ended = move |reason| drop(fault.send(reason));
     Worker::spawn(policy, done, ended)
 }

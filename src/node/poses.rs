@@ -1,6 +1,6 @@
 //! The poses of a chunk as other programs take them: position and unit quaternion.
 
-use nalgebra::{Rotation3, UnitQuaternion};
+use nalgebra::{Quaternion, Rotation3, UnitQuaternion, Vector3};
 
 use super::rigid::quaternion_xyzw;
 use crate::contract::{ActionGroup, PoseFormat};
@@ -11,6 +11,32 @@ use crate::decode::{Pose, PoseError};
 pub struct PoseValues {
     pub xyz: [f64; 3],
     pub xyzw: [f64; 4],
+}
+
+impl PoseValues {
+    /// The pose at `part` of the way to `other`: straight ahead, turning evenly and by the shorter way.
+    pub fn towards(&self, other: &PoseValues, part: f64) -> PoseValues {
+        let xyz = self.position().lerp(&other.position(), part).into();
+        let (from, to) = (self.rotation(), other.rotation());
+        // Exactly opposite ways have no shorter one.
+        let rotation = from.try_slerp(&to, part, f64::EPSILON).unwrap_or(from);
+        PoseValues { xyz, xyzw: quaternion_xyzw(&rotation) }
+    }
+
+    /// Metres and radians from here to `other`.
+    pub fn distance(&self, other: &PoseValues) -> (f64, f64) {
+        let metres = (other.position() - self.position()).norm();
+        (metres, self.rotation().angle_to(&other.rotation()))
+    }
+
+    fn position(&self) -> Vector3<f64> {
+        self.xyz.into()
+    }
+
+    fn rotation(&self) -> UnitQuaternion<f64> {
+        let [x, y, z, w] = self.xyzw;
+        UnitQuaternion::new_normalize(Quaternion::new(w, x, y, z))
+    }
 }
 
 /// The poses of a group, one per row.

@@ -17,11 +17,12 @@ use super::poses::{PoseValues, poses};
 use super::representation;
 use super::runtime::{Shared, locked, time_message, uuid_message};
 use super::settings::PoseSettings;
+use super::timing::Timing;
 use super::topics::Topics;
 use super::trajectories::Trajectories;
 use super::trajectory::ActionJoints;
 use crate::contract::{ActionChunk, ActionGroup, Observation, Representation};
-use crate::history::Reading;
+use crate::history::{Moment, Reading};
 
 const NS_PER_S: f64 = 1e9;
 
@@ -29,8 +30,8 @@ const NS_PER_S: f64 = 1e9;
 pub struct Ticket {
     pub observation: Arc<Observation>,
     pub readings: Vec<Reading>,
-    /// When the observation was put together, node clock.
-    pub begin_ns: i64,
+    /// When it was decided to predict.
+    pub begin: Moment,
     /// `None`: nobody's, the timer asked.
     pub goal: Option<GoalId>,
 }
@@ -39,6 +40,7 @@ pub struct Ticket {
 pub struct Publishers {
     chunk: Publisher<ChunkMessage>,
     pub trajectories: Trajectories,
+    pub timing: Timing,
     poses: Vec<(PoseSettings, Publisher<PoseArray>)>,
 }
 
@@ -68,6 +70,7 @@ impl Publishers {
         Ok(Self {
             chunk: node.create_publisher(&chunk.given, (&chunk.qos).into())?,
             trajectories: Trajectories::new(node, &topics.trajectory, controller)?,
+            timing: Timing::new(node)?,
             poses,
         })
     }
@@ -100,6 +103,7 @@ impl Publishers {
     pub fn destroy(self, node: &mut Node) {
         node.destroy_publisher(self.chunk);
         self.trajectories.destroy(node);
+        self.timing.destroy(node);
         for (_, publisher) in self.poses {
             node.destroy_publisher(publisher);
         }
@@ -150,7 +154,7 @@ fn chunk_message(
     // The header has room for one frame: that of the poses, if they share it.
     let mut frames = settings.poses.iter().map(|pose| &pose.frame);
     let frame = frames.next().filter(|first| frames.all(|frame| frame == *first));
-    let ages = ticket.readings.iter().map(|reading| age_message(reading, ticket.begin_ns));
+    let ages = ticket.readings.iter().map(|reading| age_message(reading, ticket.begin.ros_ns));
     let stages = chunk.timings.stages().into_iter();
     ChunkMessage {
         header: Header {

@@ -9,6 +9,7 @@ use super::action::goals::GoalId;
 use super::cause_counters::CauseCounters;
 use super::graph::GraphFindings;
 use super::intake::Intake;
+use super::monitor::Monitor;
 use super::params::Params;
 use super::sensors::Sensors;
 use super::settings::Settings;
@@ -38,6 +39,8 @@ pub struct Shared {
     /// `None` for a policy that has no use for frames ahead of a request.
     pub intake: Option<Intake>,
     pub counters: Counters,
+    /// What is measured for the diagnostics.
+    pub monitor: Monitor,
     pub graph: GraphFindings,
 }
 
@@ -47,8 +50,12 @@ pub const WARNING_PERIOD: Duration = Duration::from_secs(2);
 /// What happened since the start.
 #[derive(Debug, Default)]
 pub struct Counters {
+    /// Predictions begun; each becomes a chunk, or fails, or is dropped.
+    pub predictions: AtomicU64,
     /// Chunks published.
     pub chunks: AtomicU64,
+    /// Predictions that nobody wanted any more when they ended: the goal, the activation or the time line was over.
+    pub dropped_predictions: AtomicU64,
     /// Ticks of the timer on which the previous prediction still ran.
     pub missed_ticks: AtomicU64,
     /// Ticks of the timer on which something was missing or stale.
@@ -71,15 +78,36 @@ pub struct Counters {
     pub refused_chunks: AtomicU64,
 }
 
+impl Counters {
+    /// What the diagnostics tell.
+    pub fn named(&self) -> [(&'static str, u64); 10] {
+        [
+            ("chunks", &self.chunks),
+            ("predictions begun", &self.predictions),
+            ("predictions without a chunk", &self.failed_predictions),
+            ("predictions dropped", &self.dropped_predictions),
+            ("timer moments missed", &self.missed_ticks),
+            ("timer moments waited", &self.waiting_ticks),
+            ("trajectory points dropped", &self.dropped_points),
+            ("values limited", &self.limited_values),
+            ("chunks limited", &self.limited_chunks),
+            ("chunks refused", &self.refused_chunks),
+        ]
+        .map(|(name, counter)| (name, counter.load(Ordering::Relaxed)))
+    }
+}
+
 impl fmt::Display for Counters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         write!(
             f,
-            "chunks {}, predictions without one {}, ticks while predicting {}, ticks while waiting {}, messages \
+            "predictions {}, chunks {}, predictions failed {}, predictions dropped {}, ticks while predicting {}, ticks while waiting {}, messages \
              refused {}, frames overtaken {}, trajectory points dropped {}, values limited {} in {} chunks, chunks beyond a limit {}; causes of waiting: {}",
+            count(&self.predictions),
             count(&self.chunks),
             count(&self.failed_predictions),
+            count(&self.dropped_predictions),
             count(&self.missed_ticks),
             count(&self.waiting_ticks),
             count(&self.refused_messages),
@@ -113,7 +141,12 @@ impl NodeClock {
     /// Now, on both clocks; the node's clock reads 0 while simulated time has not started.
     pub fn now(&self) -> Moment {
         let ros = locked(&self.ros).get_now().unwrap_or_default();
-        Moment { ros_ns: nanoseconds(ros), steady_ns: nanoseconds(self.start.elapsed()) }
+        Moment { ros_ns: nanoseconds(ros), steady_ns: self.steady_ns(Instant::now()) }
+    }
+
+    /// A moment on the clock that only goes forward.
+    pub fn steady_ns(&self, at: Instant) -> i64 {
+        nanoseconds(at.saturating_duration_since(self.start))
     }
 }
 

@@ -13,6 +13,7 @@ use tracing::level_filters::LevelFilter;
 
 use super::arguments::{create_node, overrides};
 use super::core::Core;
+use super::diagnostics::Diagnostics;
 use super::engine::{ActionServer, Engine};
 use super::follower::Follower;
 use super::lifecycle::machine::Asked;
@@ -132,9 +133,12 @@ async fn live(mut node: Node, params: Params, mut end: Ends) -> Result<Ended> {
     tasks.extend(services::serve(&mut node, &core, &changes)?);
     tasks.push(log);
     let controller = controller(&mut node, &core, &mut tasks)?;
+    let diagnostics = Diagnostics::new(&mut node)?;
     let (spinner, handle) = Spinner::spawn(node, fault.clone())?;
     let engine = Engine::new(core.clone(), server, inbox, events.clone());
+    let (known, asked) = (core.clone(), handle.clone());
     let manager = Arc::new(Manager::new(core, handle, events, fault, transitions, controller));
+    tasks.push(Box::pin(diagnostics.run(known, manager.clone(), asked)));
     tasks.extend(lifecycle.serve(&manager));
     tasks.push(Box::pin(engine.run()));
     let tasks: Vec<_> = tasks.into_iter().map(tokio::spawn).collect();

@@ -66,6 +66,13 @@ pub enum Occupied {
     Ended,
 }
 
+/// When a prediction was worked on.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    pub began: Instant,
+    pub ended: Instant,
+}
+
 /// Handle of the thread.
 pub struct Worker<T> {
     shared: Arc<Shared>,
@@ -95,7 +102,7 @@ impl<T: Send + 'static> Worker<T> {
     /// The system gives no thread.
     pub fn spawn<P: Predict + Send + 'static>(
         policy: P,
-        done: impl FnMut(T, Result<ActionChunk, Failure<P::Error>>) + Send + 'static,
+        done: impl FnMut(T, Span, Result<ActionChunk, Failure<P::Error>>) + Send + 'static,
         ended: impl FnOnce(String) + Send + 'static,
     ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
@@ -150,28 +157,32 @@ impl<T: Send + 'static> Worker<T> {
 
 fn work<T, P: Predict>(
     mut policy: P,
-    mut done: impl FnMut(T, Result<ActionChunk, Failure<P::Error>>),
+    mut done: impl FnMut(T, Span, Result<ActionChunk, Failure<P::Error>>),
     ended: impl FnOnce(String),
     queue: Receiver<Job<T>>,
     shared: &Shared,
 ) {
     while let Ok(Job { observation, options, ticket }) = queue.recv() {
+        let began = Instant::now();
         if shared.stopping.load(Ordering::Acquire) {
-            return done(ticket, Err(Failure::Cancelled));
+            return done(ticket, Span { began, ended: began }, Err(Failure::Cancelled));
         }
         let outcome = catch_unwind(AssertUnwindSafe(|| policy.predict(&observation, &options)));
+        let span = Span { began, ended: Instant::now() };
         let panicked = outcome.as_ref().err().map(|panic| panic_text(&**panic));
         let outcome = match outcome {
             _ if options.cancel.is_cancelled() => Err(Failure::Cancelled),
             Ok(outcome) => outcome.map_err(Failure::Policy),
             Err(_) => Err(Failure::Panic(panicked.clone().unwrap_or_default())),
         };
-        done(ticket, outcome);
+        // Whoever hears of the end may begin the next one at once; after a panic, what the policy holds is not known.
+        if panicked.is_none() {
+            shared.busy.store(false, Ordering::Release);
+        }
+        done(ticket, span, outcome);
         if let Some(text) = panicked {
-            // What the policy holds after a panic is not known.
             return ended(format!("the backend panicked: {text}"));
         }
-        shared.busy.store(false, Ordering::Release);
     }
 }
 
@@ -238,7 +249,7 @@ mod tests {
     fn spawn(steps: u32) -> (Worker<u32>, Outcomes, mpsc::Receiver<String>) {
         let (outcome, outcomes) = mpsc::channel();
         let (end, ends) = mpsc::channel();
-        let done = move |ticket, result: Result<ActionChunk, Failure<FakeError>>| {
+        let done = move |ticket, _, result: Result<ActionChunk, Failure<FakeError>>| {
             let result =
                 result.map(|chunk| chunk.instruction).map_err(|failure| failure.to_string());
             let _ = outcome.send((ticket, result));

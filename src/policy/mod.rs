@@ -17,7 +17,7 @@ use crate::contract::{
 };
 use crate::decode::{self, DecodeError};
 use crate::encode::tokenizer::{Tokenizer, TokenizerError};
-use crate::encode::{self, Encode, EncodeError, FrameIntake, InstructionCheck};
+use crate::encode::{self, Encode, EncodeError, FrameIntake, InstructionCheck, Viewer};
 use crate::program::{self, ModelPrograms, StageKind};
 
 /// Folder of a snapshot where tokenizer files are looked for first.
@@ -161,6 +161,11 @@ impl Policy {
     /// Tells whether an instruction would be accepted, from any thread.
     pub fn instruction_check(&self) -> InstructionCheck {
         self.encoder.instruction_check()
+    }
+
+    /// Makes the pictures that the policy sees, from any thread and beside its predictions.
+    pub fn viewer(&self) -> Viewer {
+        self.encoder.viewer()
     }
 
     /// Rows and columns of the initial noise.

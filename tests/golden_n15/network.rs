@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gr00t_blackhole::backend::Backend;
 use gr00t_blackhole::backend::cpu::CpuBackend;
 use gr00t_blackhole::checkpoint::Snapshot;
-use gr00t_blackhole::contract::CancelToken;
+use gr00t_blackhole::contract::PredictOptions;
 use gr00t_blackhole::encode::ModelInput;
 use gr00t_blackhole::encode::image::n15::{FrameChain, OUTPUT_LEN};
 use gr00t_blackhole::encode::prompt::n15::IMAGE_TOKEN_ID;
@@ -38,7 +38,7 @@ fn the_network_reproduces_the_stored_case() {
         state: case.f32("state_normalized").values,
         noise: case.f32("initial_noise").values,
     };
-    let output = backend.run(&input, &CancelToken::default(), Some(&mut taps)).unwrap();
+    let output = backend.run(&input, &PredictOptions::default(), Some(&mut taps)).unwrap();
     assert!(case.taps().len() > 20);
     for name in case.taps() {
         case.check_tap(&format!("tap.{name}"), &taps.0[&name]);

@@ -68,6 +68,8 @@ class FollowerTest(NodeCase):
         thread.start()
         self.addCleanup(thread.join, 5)
         self.addCleanup(executor.shutdown)
+        # What is being followed ends first, or its thread would outlive the test.
+        self.addCleanup(setattr, controller, 'current', None)
         return controller
 
     def wait_for_goals(self, count):

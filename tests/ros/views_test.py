@@ -27,7 +27,7 @@ TOPICS = {
 }
 
 STAGES = ['encode_ms', 'vision_ms', 'llm_ms', 'adapter_ms', 'denoise_ms', 'decode_ms']
-TIMING = {f'/policy/timing/{field}' for field in [*STAGES, 'predict_ms', 'latency_ms']}
+TIMING = {f'/policy/timing/{field}' for field in [*STAGES, 'predict_ms', 'node_ms', 'latency_ms']}
 
 
 def numeric_fields(kind):

@@ -51,6 +51,11 @@ impl FrameChain {
 
     /// Encodes `frame` into `out`, `[3, SIDE, SIDE]`, values from -1 to 1.
     pub fn encode(&mut self, frame: &Frame, out: &mut [f32; OUTPUT_LEN]) {
+        to_planes(self.picture(frame), out);
+    }
+
+    /// The picture that the vision tower sees, before normalisation.
+    pub fn picture(&mut self, frame: &Frame) -> View<'_> {
         let size = Size::of(frame);
         let (_, crop, resizer) = match &mut self.resizer {
             Some(built) if built.0 == size => built,
@@ -62,7 +67,7 @@ impl FrameChain {
         };
         resizer.run(View::new(frame.rgb(), size).crop(*crop), &mut self.resized);
         round_down(&self.resized, &mut self.u8);
-        to_planes(View::new(&self.u8, Size::square(SIDE)), out);
+        View::new(&self.u8, Size::square(SIDE))
     }
 
     /// The values between the steps.

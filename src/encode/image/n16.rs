@@ -83,21 +83,25 @@ impl FrameChain {
                 found: out.len(),
             });
         }
-        self.encode_picture(View::new(frame.rgb(), Size::of(frame)), out);
+        to_planes(self.picture(frame), out);
         Ok(())
     }
 
-    /// `out` is [`FrameChain::output_len`] long.
-    fn encode_picture(&mut self, picture: View<'_>, out: &mut [f32]) {
-        let size = picture.size();
+    /// The picture that the vision tower sees, before normalisation.
+    pub fn picture(&mut self, frame: &Frame) -> View<'_> {
+        self.picture_of(View::new(frame.rgb(), Size::of(frame)))
+    }
+
+    fn picture_of(&mut self, frame: View<'_>) -> View<'_> {
+        let size = frame.size();
         let first = match &mut self.first {
             Some((built_for, first)) if *built_for == size => first,
             slot => &mut slot.insert((size, letterboxed(size, self.edge))).1,
         };
-        first.run(picture, &mut self.resize1);
+        first.run(frame, &mut self.resize1);
         self.second.run(View::new(&self.resize1, self.edge).crop(self.crop), &mut self.resize2);
         self.third.run(View::new(&self.resize2, self.edge), &mut self.u8);
-        to_planes(View::new(&self.u8, self.output), out);
+        View::new(&self.u8, self.output)
     }
 
     /// The pictures between the steps.
@@ -210,7 +214,7 @@ mod tests {
         let mut chain = FrameChain::new(FrameChainParams::default()).unwrap();
         let mut pixels = vec![0.0; chain.output_len()];
         let rgb = read("in");
-        chain.encode_picture(View::new(&rgb, Size { width: 65, height: 63 }), &mut pixels);
+        to_planes(chain.picture_of(View::new(&rgb, Size { width: 65, height: 63 })), &mut pixels);
         assert!(chain.u8 == read("out"));
         let bytes: Vec<u8> = pixels.iter().flat_map(|value| value.to_le_bytes()).collect();
         let digest: String =

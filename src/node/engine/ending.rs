@@ -3,6 +3,7 @@
 use r2r::gr00t_blackhole::action::PredictChunk::Result as ResultMessage;
 
 use super::super::action::goals::End;
+use super::super::stats::FailureKind;
 use super::super::worker::Failure;
 use crate::contract::ActionChunk;
 use crate::decode::DecodeError;
@@ -90,6 +91,15 @@ impl Reason {
     /// takes over.
     pub fn stops_the_arm(&self) -> bool {
         !matches!(self, Reason::Succeeded | Reason::Replaced)
+    }
+
+    /// How the statistics count a prediction that ended so.
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            Reason::NonFinite { .. } => FailureKind::NonFinite,
+            Reason::Limit { .. } => FailureKind::Limit,
+            _ => FailureKind::Other,
+        }
     }
 
     /// The number of the result message.

@@ -195,7 +195,7 @@ impl Engine {
         let id = goal.id;
         let result = goal.result(&reason, self.core.clock.now().ros_ns);
         self.set_goal_runs(false);
-        self.timer_waits = true;
+        self.wait_for_instruction(true);
         self.server.end(&id, reason.end(), result);
     }
 

@@ -24,7 +24,7 @@ use super::core::Core;
 use super::model::Model;
 use super::publish::Ticket;
 use super::runtime::{Throttle, WARNING_PERIOD, locked};
-use super::worker::Failure;
+use super::worker::{Failure, Span};
 use crate::contract::{ActionChunk, CancelToken};
 use crate::history::{Moment, seconds};
 use crate::policy::PolicyError;
@@ -41,7 +41,7 @@ pub enum Event {
     GetResult(GetResult),
     /// The running prediction enters a stage.
     Stage(&'static str),
-    Done(Ticket, Box<Result<ActionChunk, Failure<PolicyError>>>),
+    Done(Ticket, Span, Box<Result<ActionChunk, Failure<PolicyError>>>),
     /// The parameter `instruction` has another value.
     InstructionSet,
     /// A policy is configured.
@@ -167,7 +167,7 @@ impl Engine {
             Event::Cancel(request) => self.cancel(request),
             Event::GetResult(request) => self.server.result(request),
             Event::Stage(stage) => self.stage_begins(stage),
-            Event::Done(ticket, outcome) => self.predicted(&ticket, *outcome),
+            Event::Done(ticket, span, outcome) => self.predicted(&ticket, span, *outcome),
             Event::InstructionSet => self.instruction_set(),
             Event::Install(model) => self.model = Some(model),
             Event::Activate(done) => self.activate(done),
@@ -210,9 +210,11 @@ impl Engine {
         if let Some(model) = &self.model {
             let settings = &model.shared.settings;
             self.timer = Pace::new(settings.period_ns);
-            self.timer_waits = false;
             self.sequence = 0;
             self.active = true;
+            let at_ns = self.core.clock.now().steady_ns;
+            model.shared.monitor.engine().begin(at_ns);
+            self.wait_for_instruction(false);
         }
         // Who no longer waits does not need to hear.
         let _ = done.send(());
@@ -259,6 +261,7 @@ impl Engine {
         let Some(jump) = jump else { return };
         let by_s = seconds(jump.by_ns);
         warn!("the clock jumped by {by_s:.3} s; all readings are forgotten");
+        model.shared.monitor.clock_jumped();
         self.timer = Pace::new(model.shared.settings.period_ns);
         self.drop_prediction();
         self.end_goal(Reason::ClockReset { by_s });
@@ -267,7 +270,7 @@ impl Engine {
     fn instruction_set(&mut self) {
         if self.timer_waits && self.goal.is_none() {
             info!("the timer goes on with the new instruction");
-            self.timer_waits = false;
+            self.wait_for_instruction(false);
         }
     }
 
@@ -281,6 +284,15 @@ impl Engine {
     fn stop_arm(&self) {
         if let Some(model) = &self.model {
             model.publishers.trajectories.stop(&model.shared);
+            model.shared.monitor.engine().seams.interrupt();
+        }
+    }
+
+    /// Whether the timer rests until an instruction is set anew.
+    fn wait_for_instruction(&mut self, waits: bool) {
+        self.timer_waits = waits;
+        if let Some(model) = &self.model {
+            model.shared.monitor.engine().timer_waits = waits;
         }
     }
 

@@ -6,6 +6,8 @@ pub struct Pace {
     /// `None`: always.
     period_ns: Option<i64>,
     due_ns: Option<i64>,
+    /// Something was missing when it was due last; the grid begins anew once it is there.
+    waits: bool,
 }
 
 /// What is missing is looked for again after this time, where the next moment of the grid is later.
@@ -14,7 +16,7 @@ const RETRY_NS: i64 = 50_000_000;
 impl Pace {
     /// A grid that begins with the first question.
     pub fn new(period_ns: Option<i64>) -> Self {
-        Self { period_ns, due_ns: None }
+        Self { period_ns, due_ns: None, waits: false }
     }
 
     /// Whether a prediction is due.
@@ -29,7 +31,8 @@ impl Pace {
             self.due_ns = Some(now_ns);
             return 0;
         };
-        let due_ns = self.due_ns.unwrap_or(now_ns);
+        let waited = std::mem::take(&mut self.waits);
+        let due_ns = self.due_ns.filter(|_| !waited).unwrap_or(now_ns);
         let missed = now_ns.saturating_sub(due_ns).max(0) / period_ns;
         self.due_ns = Some(due_ns.saturating_add((missed + 1).saturating_mul(period_ns)));
         missed as u64
@@ -39,6 +42,7 @@ impl Pace {
     pub fn retry(&mut self, now_ns: i64) {
         let wait_ns = self.period_ns.unwrap_or(RETRY_NS).min(RETRY_NS);
         self.due_ns = Some(now_ns.saturating_add(wait_ns));
+        self.waits = true;
     }
 
     /// How long until the next one is due; 0 if it is.
@@ -79,6 +83,8 @@ mod tests {
             assert!(pace.is_due(7));
             pace.retry(7);
             assert_eq!(pace.wait_ns(7), wait);
+            // However long it took, no moment was missed.
+            assert_eq!(pace.begun(1_000_000 * 1000 * MS), 0);
         }
     }
 

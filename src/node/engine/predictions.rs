@@ -11,7 +11,7 @@ use super::super::instruction::INSTRUCTION;
 use super::super::publish::Ticket;
 use super::super::runtime::{and_more, locked};
 use super::super::settings;
-use super::super::worker::Failure;
+use super::super::worker::{Failure, Span};
 use super::ending::{Outcome, Reason};
 use super::{Engine, Event, Prediction};
 use crate::contract::{ActionChunk, CancelToken, Noise, PredictOptions, Progress};
@@ -59,6 +59,10 @@ impl Engine {
     fn count_missed_ticks(&self, missed: u64) {
         if let Some(model) = &self.model {
             model.shared.counters.missed_ticks.fetch_add(missed, Ordering::Relaxed);
+            if missed > 0 {
+                let at_ns = self.core.clock.now().steady_ns;
+                model.shared.monitor.engine().missed(at_ns);
+            }
         }
     }
 
@@ -97,28 +101,36 @@ impl Engine {
         };
         let options = PredictOptions { noise: Some(noise), cancel: cancel.clone(), progress };
         let observation = Arc::new(observation);
-        let ticket =
-            Ticket { observation: observation.clone(), readings, begin_ns: now.ros_ns, goal };
+        let ticket = Ticket { observation: observation.clone(), readings, begin: now, goal };
         match model.worker.begin(observation, options, ticket) {
-            Ok(()) => self.prediction = Some(Prediction { cancel, unwanted: false }),
+            Ok(()) => {
+                model.shared.counters.predictions.fetch_add(1, Ordering::Relaxed);
+                self.prediction = Some(Prediction { cancel, unwanted: false });
+            }
             // One that is abandoned still runs; a worker that has ended has said so.
             Err(occupied) => warn!("no prediction was begun: {occupied}"),
         }
     }
 
     /// A prediction has ended.
-    pub(super) fn predicted(&mut self, ticket: &Ticket, outcome: Outcome) {
+    pub(super) fn predicted(&mut self, ticket: &Ticket, span: Span, outcome: Outcome) {
         let prediction = self.prediction.take();
         let wanted = prediction.is_some_and(|prediction| !prediction.unwanted) && self.active;
         match outcome {
-            Ok(chunk) if wanted => self.publish(ticket, chunk),
-            Ok(_) | Err(Failure::Cancelled) => {}
+            Ok(chunk) if wanted => self.publish(ticket, span, chunk),
+            Ok(_) | Err(Failure::Cancelled) => self.count_dropped(),
             Err(failure) => self.failed(ticket, Reason::of_failure(&failure)),
         }
         self.end_goal_that_is_over();
     }
 
-    fn publish(&mut self, ticket: &Ticket, mut chunk: ActionChunk) {
+    fn count_dropped(&self) {
+        if let Some(model) = &self.model {
+            model.shared.counters.dropped_predictions.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn publish(&mut self, ticket: &Ticket, span: Span, mut chunk: ActionChunk) {
         let Some(model) = &self.model else { return };
         if let Err(violation) = guarded(&model.shared, &ticket.observation.state, &mut chunk) {
             return self.failed(ticket, Reason::Limit { message: violation.to_string() });
@@ -127,6 +139,8 @@ impl Engine {
             Err(error) => warn!("the chunk could not be published: {error}"),
             Ok(message) => {
                 self.sequence += 1;
+                model.publishers.timing.published(&model.shared, ticket, span, &chunk);
+                model.debug_images.show(&model.shared, &ticket.observation);
                 if let Some(goal) = self.goal.as_mut().filter(|goal| ticket.goal == Some(goal.id)) {
                     goal.chunk_made(message, &chunk.timings);
                 }
@@ -139,6 +153,8 @@ impl Engine {
     fn failed(&mut self, ticket: &Ticket, reason: Reason) {
         if let Some(model) = &self.model {
             model.shared.counters.failed_predictions.fetch_add(1, Ordering::Relaxed);
+            let at_ns = self.core.clock.now().steady_ns;
+            model.shared.monitor.engine().failed(reason.kind(), &reason.message(), at_ns);
         }
         if let Some(held_back) = self.failure_notes.pass() {
             warn!("no chunk: {}{}", reason.message(), and_more(held_back));

@@ -117,6 +117,7 @@ impl Manager {
         let shared = self.core.configured().ok_or_else(|| anyhow!("no policy is configured"))?;
         // What was seen before the node was inactive is old by now.
         *locked(&shared.sensors) = Sensors::new(&shared.settings);
+        shared.monitor.begin();
         let subscriptions = Subscriptions::new(&self.node, &shared).await?;
         self.tell(Event::Activate).await?;
         info!(

@@ -1,0 +1,161 @@
+//! The state of one input.
+
+use super::super::stats::InputStats;
+use super::status::{Level, Status, in_s};
+use crate::history::{Cause, Moment, WaitingFor};
+
+/// What is known of an input.
+pub struct InputView<'a> {
+    pub name: String,
+    pub topic: &'a str,
+    pub stats: &'a InputStats,
+    /// What keeps the policy from seeing it.
+    pub lack: Option<&'a WaitingFor>,
+    /// Age beyond which it is stale.
+    pub limit_ns: i64,
+    /// `None` where that is not known.
+    pub publishers: Option<usize>,
+    pub now: Moment,
+}
+
+impl InputView<'_> {
+    pub fn status(self) -> Status {
+        let (level, message) = self.state();
+        let Self { name, topic, stats, limit_ns, publishers, now, .. } = self;
+        let now_ns = now.steady_ns;
+        let mut status = Status::new(name, level, message);
+        status.value("topic", topic);
+        status.value("rate [Hz]", format!("{:.1}", stats.hz(now_ns)));
+        let expected = stats.expected_hz();
+        status.value_if("expected rate [Hz]", expected.map(|hz| format!("{hz:.1}")));
+        let age = stats.newest_stamp_ns().map(|stamp_ns| now.ros_ns.saturating_sub(stamp_ns));
+        status.value_if("age [s]", age.map(in_s));
+        status.value("age limit [s]", in_s(limit_ns));
+        status.value("received", stats.received());
+        status.value("lost", stats.lost());
+        status.value("refused", stats.refused_count());
+        status.value("latest refusal", stats.latest_refusal().unwrap_or("none"));
+        status.value("overtaken", stats.overtaken_count());
+        status.value_if("publishers", publishers);
+        status
+    }
+
+    fn state(&self) -> (Level, String) {
+        let now_ns = self.now.steady_ns;
+        if let Some(lack) = self.lack {
+            let level = if lack.cause() == Cause::Missing { Level::Stale } else { Level::Error };
+            let nobody = if self.publishers == Some(0) { "; nobody publishes there" } else { "" };
+            return (level, format!("{lack}{nobody}"));
+        }
+        if self.stats.refused_recently(now_ns) {
+            let reason = self.stats.latest_refusal().unwrap_or_default();
+            return (Level::Warn, format!("messages are refused: {reason}"));
+        }
+        if self.stats.lost_recently(now_ns) {
+            return (Level::Warn, "messages are lost on the way".to_owned());
+        }
+        (Level::Ok, format!("{:.1} Hz", self.stats.hz(now_ns)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::history::Lack;
+
+    const MS: i64 = 1_000_000;
+    const NOW: Moment = Moment { ros_ns: 9_000_000 * MS, steady_ns: 20_000 * MS };
+
+    fn view<'a>(stats: &'a InputStats, lack: Option<&'a WaitingFor>) -> InputView<'a> {
+        InputView {
+            name: "policy: camera ego".to_owned(),
+            topic: "/ego",
+            stats,
+            lack,
+            limit_ns: 250 * MS,
+            publishers: Some(1),
+            now: NOW,
+        }
+    }
+
+    fn camera(lack: Lack) -> WaitingFor {
+        WaitingFor::Camera { key: "ego".to_owned(), topic: "/ego".to_owned(), lack }
+    }
+
+    /// A camera at 25 Hz whose newest frame is 30 ms old.
+    fn stats() -> InputStats {
+        let mut stats = InputStats::default();
+        for i in (0..100).rev() {
+            let ago = i * 40 * MS;
+            let stamp = NOW.ros_ns - ago - 30 * MS;
+            stats.taken(Some(stamp), stamp, NOW.steady_ns - ago - 10 * MS, Duration::ZERO);
+        }
+        stats
+    }
+
+    #[test]
+    fn a_camera_that_is_well() {
+        let status = view(&stats(), None).status();
+        assert_eq!((status.level, status.name.as_str()), (Level::Ok, "policy: camera ego"));
+        let expected = [
+            ("topic", "/ego"),
+            ("expected rate [Hz]", "25.0"),
+            ("age [s]", "0.030"),
+            ("age limit [s]", "0.250"),
+            ("received", "100"),
+            ("lost", "0"),
+            ("refused", "0"),
+            ("latest refusal", "none"),
+            ("overtaken", "0"),
+            ("publishers", "1"),
+        ];
+        for (key, value) in expected {
+            assert_eq!(status.get(key), Some(value), "{key}");
+        }
+        let rate: f64 = status.get("rate [Hz]").expect("a rate").parse().expect("a number");
+        assert!((rate - 25.0).abs() < 0.5, "{rate}");
+    }
+
+    #[test]
+    fn case_01_a_camera_that_has_stopped_is_an_error_that_names_it() {
+        let stale = camera(Lack::Stale {
+            age_ns: 400 * MS,
+            max_age_ns: 250 * MS,
+            silent_ns: Some(390 * MS),
+            refusal: None,
+        });
+        let status = view(&stats(), Some(&stale)).status();
+        assert_eq!(status.level, Level::Error);
+        assert!(status.message.contains("camera 'ego' (topic /ego)"), "{}", status.message);
+        assert!(status.message.contains("0.400 s old"), "{}", status.message);
+    }
+
+    #[test]
+    fn case_95_a_camera_that_has_never_sent_is_stale() {
+        let (missing, stats) = (camera(Lack::Nothing { refusal: None }), InputStats::default());
+        let mut view = view(&stats, Some(&missing));
+        view.publishers = Some(0);
+        let status = view.status();
+        assert_eq!(status.level, Level::Stale);
+        assert!(status.message.ends_with("no frame yet; nobody publishes there"), "{status:?}");
+        assert_eq!(status.get("age [s]"), Some("unknown"));
+        assert_eq!(status.get("expected rate [Hz]"), Some("unknown"));
+    }
+
+    #[test]
+    fn refused_and_lost_messages_are_a_warning() {
+        let mut stats = stats();
+        stats.refused("step is 7", NOW.steady_ns);
+        let status = view(&stats, None).status();
+        assert_eq!(status.level, Level::Warn);
+        assert_eq!(status.message, "messages are refused: step is 7");
+        assert_eq!(status.get("refused"), Some("1"));
+        let mut stats = self::stats();
+        let stamp = NOW.ros_ns + 170 * MS;
+        stats.taken(Some(stamp), stamp, NOW.steady_ns, Duration::ZERO);
+        let status = view(&stats, None).status();
+        assert_eq!((status.level, status.get("lost")), (Level::Warn, Some("4")));
+    }
+}

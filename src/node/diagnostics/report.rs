@@ -1,0 +1,222 @@
+//! The statuses of the running node.
+
+use std::sync::atomic::Ordering;
+
+use super::super::core::Core;
+use super::super::instruction::INSTRUCTION;
+use super::super::lifecycle::machine::State;
+use super::super::runtime::{Shared, locked};
+use super::super::sensors::transform_name;
+use super::super::settings;
+use super::super::spin::{NodeEnded, NodeHandle};
+use super::engine::{Activity, EngineView};
+use super::input::InputView;
+use super::status::{Level, Status};
+use crate::history::{Input, Moment, Waiting, WaitingFor};
+
+/// How many publish on the topic of each input; `None` where that is not known.
+#[derive(Default)]
+pub struct Publishers {
+    cameras: Vec<Option<usize>>,
+    states: Vec<Option<usize>>,
+}
+
+impl Publishers {
+    /// # Errors
+    /// The node has ended.
+    pub async fn count(core: &Core, node: &NodeHandle) -> Result<Self, NodeEnded> {
+        let Some(shared) = core.configured() else { return Ok(Self::default()) };
+        let counted = move |node: &mut r2r::Node| {
+            let on = |topic: &str| {
+                node.get_publishers_info_by_topic(topic, false).ok().map(|known| known.len())
+            };
+            let settings = &shared.settings;
+            Self {
+                cameras: settings.cameras.iter().map(|camera| on(&camera.topic)).collect(),
+                states: settings.states.iter().map(|state| on(&state.topic)).collect(),
+            }
+        };
+        node.ask(counted).await
+    }
+
+    fn of(&self, input: Input) -> Option<usize> {
+        match input {
+            Input::Camera(number) => self.cameras.get(number).copied().flatten(),
+            Input::State(number) => self.states.get(number).copied().flatten(),
+        }
+    }
+}
+
+/// Every input, the engine and the backend.
+pub fn report(core: &Core, state: State, publishers: &Publishers) -> Vec<Status> {
+    let names = Names(core.node_name.trim_start_matches('/'));
+    let Some(shared) = core.configured() else {
+        return vec![
+            Status::new(names.of("engine"), Level::Ok, state.label()),
+            Status::new(names.of("backend"), Level::Ok, "no policy is configured"),
+        ];
+    };
+    let mut statuses = if state == State::Active {
+        active(core, &shared, &names, publishers)
+    } else {
+        inactive(&shared, &names, state)
+    };
+    statuses.push(backend(&shared, &names));
+    statuses
+}
+
+/// Of the parts of the node.
+struct Names<'a>(&'a str);
+
+impl Names<'_> {
+    fn of(&self, part: &str) -> String {
+        format!("{}: {part}", self.0)
+    }
+
+    fn camera(&self, key: &str) -> String {
+        self.of(&format!("camera {key}"))
+    }
+
+    fn state(&self, topic: &str) -> String {
+        self.of(&format!("state {topic}"))
+    }
+}
+
+fn inactive(shared: &Shared, names: &Names<'_>, state: State) -> Vec<Status> {
+    let settings = &shared.settings;
+    let cameras = settings.cameras.iter().map(|camera| names.camera(&camera.key));
+    let states = settings.states.iter().map(|state| names.state(&state.topic));
+    let transforms = settings.transforms.iter().map(|of| names.state(&transform_name(of)));
+    let inputs = cameras.chain(states).chain(transforms);
+    let message = format!("not subscribed: the node is {}", state.label());
+    let mut statuses: Vec<Status> =
+        inputs.map(|name| Status::new(name, Level::Ok, message.clone())).collect();
+    statuses.push(Status::new(names.of("engine"), Level::Ok, state.label()));
+    statuses
+}
+
+fn active(core: &Core, shared: &Shared, names: &Names<'_>, publishers: &Publishers) -> Vec<Status> {
+    let activity = activity(core, shared);
+    let (waiting, now) = waiting(shared, activity);
+    let mut statuses = inputs(shared, names, publishers, &waiting, now);
+    let view = EngineView {
+        name: names.of("engine"),
+        stats: &shared.monitor.engine(),
+        counts: &shared.counters.named(),
+        causes: &shared.counters.refused_observations,
+        waiting: Some(&waiting).filter(|waiting| !waiting.0.is_empty()),
+        activity,
+        now_ns: now.steady_ns,
+    };
+    statuses.push(view.status());
+    statuses
+}
+
+fn activity(core: &Core, shared: &Shared) -> Activity {
+    if core.goal_runs.load(Ordering::Acquire) {
+        Activity::Goal
+    } else if shared.settings.period_ns.is_none() {
+        Activity::Idle
+    } else if shared.monitor.engine().timer_waits {
+        Activity::Rests
+    } else {
+        Activity::Timer
+    }
+}
+
+/// What keeps an observation from being made now, which is empty if nothing does, and the moment. Only the timer needs
+/// the instruction of the parameters.
+fn waiting(shared: &Shared, activity: Activity) -> (Waiting, Moment) {
+    let (instruction, gates) = {
+        let params = locked(&shared.params);
+        (params.text(INSTRUCTION).to_owned(), settings::gates(&params))
+    };
+    let instruction = if activity == Activity::Timer { &instruction } else { "of a goal" };
+    let mut sensors = locked(&shared.sensors);
+    let now = shared.clock.now();
+    (sensors.observation(now, instruction, &gates).err().unwrap_or_default(), now)
+}
+
+fn inputs(
+    shared: &Shared,
+    names: &Names<'_>,
+    publishers: &Publishers,
+    waiting: &Waiting,
+    now: Moment,
+) -> Vec<Status> {
+    let settings = &shared.settings;
+    let gates = settings::gates(&locked(&shared.params));
+    let lack_of = |input: &str| {
+        let of_input = |lack: &&WaitingFor| {
+            !matches!(lack, WaitingFor::Clock | WaitingFor::Instruction) && lack.input() == input
+        };
+        waiting.0.iter().find(of_input)
+    };
+    let cameras = settings.cameras.iter().enumerate().map(|(number, camera)| {
+        let input = Input::Camera(number);
+        let view = InputView {
+            name: names.camera(&camera.key),
+            topic: &camera.topic,
+            stats: &shared.monitor.input(input),
+            lack: lack_of(&camera.key),
+            limit_ns: gates.camera_max_age_ns,
+            publishers: publishers.of(input),
+            now,
+        };
+        view.status()
+    });
+    let states = settings.states.iter().enumerate().map(|(number, state)| {
+        let input = Input::State(number);
+        let view = InputView {
+            name: names.state(&state.topic),
+            topic: &state.topic,
+            stats: &shared.monitor.input(input),
+            lack: lack_of(&state.topic),
+            limit_ns: gates.state_max_age_ns,
+            publishers: publishers.of(input),
+            now,
+        };
+        view.status()
+    });
+    // All transforms share their topics, and the numbers of those.
+    let transforms = settings.transforms.iter().map(|wanted| {
+        let name = transform_name(wanted);
+        let view = InputView {
+            name: names.state(&name),
+            topic: "/tf",
+            stats: &shared.monitor.transforms(),
+            lack: lack_of(&name),
+            limit_ns: gates.state_max_age_ns,
+            publishers: None,
+            now,
+        };
+        view.status()
+    });
+    cameras.chain(states).chain(transforms).collect()
+}
+
+fn backend(shared: &Shared, names: &Names<'_>) -> Status {
+    let mut status = Status::new(names.of("backend"), Level::Ok, shared.backend.clone());
+    let params = locked(&shared.params);
+    status.value("version", shared.version.name());
+    status.value("embodiment", &shared.embodiment.tag);
+    status.value("backend", &shared.backend);
+    status.value("snapshot", params.text("snapshot"));
+    let threads = match params.integer("threads") {
+        0 => "all cores".to_owned(),
+        threads => threads.to_string(),
+    };
+    status.value("threads", threads);
+    status.value_if("memory [MiB]", resident_mib());
+    status.value("debug images", shared.monitor.debug_images.load(Ordering::Relaxed));
+    status
+}
+
+/// Memory of this process that is in RAM.
+fn resident_mib() -> Option<u64> {
+    const KIB_PER_MIB: u64 = 1024;
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib / KIB_PER_MIB)
+}
