@@ -15,6 +15,7 @@ use super::topics::{self, Heard, Listened, Newest, Publisher};
 use crate::cli::WrongUsage;
 use crate::history::{Moment, TRANSFORM, Waiting, WaitingFor};
 use crate::node::arguments::{self, create_node};
+use crate::node::graph::{NAMELESS, full_name};
 use crate::node::messages::TfMessage;
 use crate::node::params::{Params, Value};
 use crate::node::remap::Remaps;
@@ -26,8 +27,6 @@ const NODE_NAME: &str = "policy";
 const CLOCK: &str = "/clock";
 /// Every node with parameters publishes this topic, by which its name is seen; this process does not.
 const PARAMETER_EVENTS: &str = "/parameter_events";
-/// How rmw calls a node that it has not been told the name of yet.
-const UNKNOWN_NODE: &str = "_NODE_NAME_UNKNOWN_";
 /// Longest wait for the first message of every topic, before listening begins.
 const DISCOVERY: Duration = Duration::from_secs(2);
 /// How long one wait for messages lasts.
@@ -157,10 +156,8 @@ impl Live {
         let found = self.node.get_publishers_info_by_topic(topic, false);
         let found = found.with_context(|| format!("cannot ask who publishes {topic}"))?;
         let publishers = found.into_iter().map(|info| Publisher {
-            node: match info.node_name.as_str() {
-                UNKNOWN_NODE => "a node without a name".to_owned(),
-                name => format!("{}/{name}", info.node_namespace.trim_end_matches('/')),
-            },
+            node: full_name(&info.node_namespace, &info.node_name)
+                .unwrap_or_else(|| NAMELESS.to_owned()),
             message_type: info.topic_type,
             qos: (&info.qos_profile).into(),
         });

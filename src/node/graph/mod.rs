@@ -7,8 +7,8 @@ mod watch;
 use super::qos::{Policy, Profile};
 
 #[cfg(feature = "ros")]
-pub use task::{GraphFindings, Source, watch};
-pub use watch::{Endpoint, SILENCE, Sight, Watch};
+pub use task::{GraphFindings, Source, full_name, watch};
+pub use watch::{Endpoint, NAMELESS, SILENCE, Sight, Watch};
 
 /// A topic that the node reads.
 #[derive(Clone, Debug, PartialEq, Eq)]

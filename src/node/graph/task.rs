@@ -15,6 +15,9 @@ use super::{InputFindings, Watched};
 /// Time between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
 
+/// How rmw calls a node that it has not been told the name of.
+const UNKNOWN_NODE: &str = "_NODE_NAME_UNKNOWN_";
+
 /// What the last look at the graph has found, per topic; nothing while the node is not active.
 #[derive(Debug, Default)]
 pub struct GraphFindings(Mutex<Vec<InputFindings>>);
@@ -67,6 +70,12 @@ pub async fn watch(shared: Arc<Shared>, node: NodeHandle, sources: Vec<Source>) 
     }
 }
 
+/// The full name of a node on the graph; `None` where rmw has not been told it.
+pub fn full_name(namespace: &str, name: &str) -> Option<String> {
+    let known = name != UNKNOWN_NODE;
+    known.then(|| format!("{}/{name}", namespace.trim_end_matches('/')))
+}
+
 /// The publishers of a topic; none where the graph cannot be asked.
 fn publishers(node: &Node, topic: &str) -> Vec<Endpoint> {
     let found = node.get_publishers_info_by_topic(topic, false).unwrap_or_default();
@@ -74,7 +83,7 @@ fn publishers(node: &Node, topic: &str) -> Vec<Endpoint> {
         .into_iter()
         .map(|info| Endpoint {
             id: info.endpoint_gid.to_vec(),
-            node: format!("{}/{}", info.node_namespace.trim_end_matches('/'), info.node_name),
+            node: full_name(&info.node_namespace, &info.node_name),
             message_type: info.topic_type,
             offered: (&info.qos_profile).into(),
         })

@@ -11,13 +11,16 @@ pub const SILENCE: Duration = Duration::from_secs(3);
 /// The silence of one topic is told at most once in this time.
 const SILENCE_PERIOD: Duration = Duration::from_secs(60);
 
+/// How a node is called that has no name.
+pub const NAMELESS: &str = "a node without a name";
+
 /// A publisher, as the graph shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// Of this publisher alone.
     pub id: Vec<u8>,
-    /// Full name of its node.
-    pub node: String,
+    /// Full name of its node; `None` where the graph does not know it, or not yet.
+    pub node: Option<String>,
     pub message_type: String,
     pub offered: Profile,
 }
@@ -41,6 +44,8 @@ pub struct Watch {
 struct Known {
     /// Publishers that were told to be of no use.
     told: HashSet<Vec<u8>>,
+    /// Publishers whose node had no name at the last look.
+    nameless: HashSet<Vec<u8>>,
     received: u64,
     /// Since when there are publishers that can be received and nothing has come from them.
     quiet_since: Option<Instant>,
@@ -83,7 +88,14 @@ impl Known {
             silent: false,
         };
         self.told.retain(|id| sight.publishers.iter().any(|publisher| publisher.id == *id));
+        let unnamed = sight.publishers.iter().filter(|publisher| publisher.node.is_none());
+        let unnamed = unnamed.map(|publisher| publisher.id.clone()).collect();
+        let nameless = std::mem::replace(&mut self.nameless, unnamed);
         for Endpoint { id, node, message_type, offered } in sight.publishers {
+            // A name comes later than its publisher, if there is one.
+            let known = node.is_some() || nameless.contains(&id);
+            let node = node.unwrap_or_else(|| NAMELESS.to_owned());
+            let id = known.then_some(id);
             let policies = conflicts(&offered, &watched.requested);
             if message_type != watched.message_type {
                 let wrong = WrongType { node, message_type };
@@ -102,9 +114,14 @@ impl Known {
         found
     }
 
-    /// Tells something of a publisher once.
-    fn tell(&mut self, id: Vec<u8>, warnings: &mut Vec<String>, warning: impl Fn() -> String) {
-        if self.told.insert(id) {
+    /// Tells something of a publisher once; of one without an id, later.
+    fn tell(
+        &mut self,
+        id: Option<Vec<u8>>,
+        warnings: &mut Vec<String>,
+        warning: impl Fn() -> String,
+    ) {
+        if id.is_some_and(|id| self.told.insert(id)) {
             warnings.push(warning());
         }
     }
@@ -198,7 +215,7 @@ mod tests {
 
     fn publisher(id: u8, message_type: &str, offered: Profile) -> Endpoint {
         let (id, message_type) = (vec![id], message_type.to_owned());
-        Endpoint { id, node: "/driver".to_owned(), message_type, offered }
+        Endpoint { id, node: Some("/driver".to_owned()), message_type, offered }
     }
 
     fn camera(id: u8) -> Endpoint {
@@ -255,6 +272,19 @@ mod tests {
         let (found, warnings) = look(&mut watch, start, 9.0, &other, 0);
         // Nobody can be heard, so that nobody is silent.
         assert!(!found.silent && warnings.is_empty(), "{warnings:?}");
+    }
+
+    #[test]
+    fn a_publisher_is_told_with_its_name_if_that_comes_soon() {
+        let nameless = |id| Endpoint { node: None, ..publisher(id, "other", Profile::SENSOR_DATA) };
+        let named = publisher(1, "other", Profile::SENSOR_DATA);
+        let (mut watch, start) = (watch(Profile::SENSOR_DATA, false), Instant::now());
+        let both = [nameless(1), nameless(2)];
+        assert_eq!(look(&mut watch, start, 0.0, &both, 0).1, [] as [&str; 0]);
+        let (_, warnings) = look(&mut watch, start, 1.0, &[named, nameless(2)], 0);
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        assert!(warnings[0].contains("/driver publishes other"), "{warnings:?}");
+        assert!(warnings[1].contains("a node without a name publishes other"), "{warnings:?}");
     }
 
     #[test]
