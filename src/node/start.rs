@@ -136,9 +136,9 @@ async fn live(mut node: Node, params: Params, mut end: Ends) -> Result<Ended> {
     let diagnostics = Diagnostics::new(&mut node)?;
     let (spinner, handle) = Spinner::spawn(node, fault.clone())?;
     let engine = Engine::new(core.clone(), server, inbox, events.clone());
-    let (known, asked) = (core.clone(), handle.clone());
+    let known = core.clone();
     let manager = Arc::new(Manager::new(core, handle, events, fault, transitions, controller));
-    tasks.push(Box::pin(diagnostics.run(known, manager.clone(), asked)));
+    tasks.push(Box::pin(diagnostics.run(known, manager.clone())));
     tasks.extend(lifecycle.serve(&manager));
     tasks.push(Box::pin(engine.run()));
     let tasks: Vec<_> = tasks.into_iter().map(tokio::spawn).collect();

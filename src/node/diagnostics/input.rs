@@ -1,5 +1,7 @@
 //! The state of one input.
 
+use super::super::graph::{Incompatible, InputFindings};
+use super::super::qos::Policy;
 use super::super::stats::InputStats;
 use super::status::{Level, Status, in_s};
 use crate::history::{Cause, Moment, WaitingFor};
@@ -13,15 +15,15 @@ pub struct InputView<'a> {
     pub lack: Option<&'a WaitingFor>,
     /// Age beyond which it is stale.
     pub limit_ns: i64,
-    /// `None` where that is not known.
-    pub publishers: Option<usize>,
+    /// Who publishes on its topic; `None` where nobody has looked yet.
+    pub graph: Option<&'a InputFindings>,
     pub now: Moment,
 }
 
 impl InputView<'_> {
     pub fn status(self) -> Status {
         let (level, message) = self.state();
-        let Self { name, topic, stats, limit_ns, publishers, now, .. } = self;
+        let Self { name, topic, stats, limit_ns, graph, now, .. } = self;
         let now_ns = now.steady_ns;
         let mut status = Status::new(name, level, message);
         status.value("topic", topic);
@@ -36,7 +38,9 @@ impl InputView<'_> {
         status.value("refused", stats.refused_count());
         status.value("latest refusal", stats.latest_refusal().unwrap_or("none"));
         status.value("overtaken", stats.overtaken_count());
-        status.value_if("publishers", publishers);
+        status.value_if("publishers", graph.map(|found| found.publishers.len()));
+        let unheard = graph.map(|found| found.wrong_type.len() + found.incompatible.len());
+        status.value_if("publishers that cannot be heard", unheard);
         status
     }
 
@@ -44,8 +48,11 @@ impl InputView<'_> {
         let now_ns = self.now.steady_ns;
         if let Some(lack) = self.lack {
             let level = if lack.cause() == Cause::Missing { Level::Stale } else { Level::Error };
-            let nobody = if self.publishers == Some(0) { "; nobody publishes there" } else { "" };
-            return (level, format!("{lack}{nobody}"));
+            let reason = self.graph.and_then(reason).map(|reason| format!("; {reason}"));
+            return (level, format!("{lack}{}", reason.unwrap_or_default()));
+        }
+        if let Some(unheard) = self.graph.and_then(unheard) {
+            return (Level::Warn, unheard);
         }
         if self.stats.refused_recently(now_ns) {
             let reason = self.stats.latest_refusal().unwrap_or_default();
@@ -58,10 +65,30 @@ impl InputView<'_> {
     }
 }
 
+/// Why nothing may come, as far as the graph tells.
+fn reason(found: &InputFindings) -> Option<String> {
+    unheard(found).or_else(|| match found.publishers.as_slice() {
+        [] => Some("nobody publishes there".to_owned()),
+        publishers if found.silent => Some(format!("{} has gone silent", publishers.join(", "))),
+        _ => None,
+    })
+}
+
+/// A publisher whose messages cannot arrive.
+fn unheard(found: &InputFindings) -> Option<String> {
+    if let Some(wrong) = found.wrong_type.first() {
+        return Some(format!("{} publishes {} there", wrong.node, wrong.message_type));
+    }
+    let Incompatible { node, policies, .. } = found.incompatible.first()?;
+    let names: Vec<String> = policies.iter().map(Policy::to_string).collect();
+    Some(format!("{node} publishes there with incompatible {}", names.join(" and ")))
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
+    use super::super::super::graph::WrongType;
     use super::*;
     use crate::history::Lack;
 
@@ -75,7 +102,7 @@ mod tests {
             stats,
             lack,
             limit_ns: 250 * MS,
-            publishers: Some(1),
+            graph: None,
             now: NOW,
         }
     }
@@ -109,7 +136,7 @@ mod tests {
             ("refused", "0"),
             ("latest refusal", "none"),
             ("overtaken", "0"),
-            ("publishers", "1"),
+            ("publishers", "unknown"),
         ];
         for (key, value) in expected {
             assert_eq!(status.get(key), Some(value), "{key}");
@@ -136,12 +163,54 @@ mod tests {
     fn case_95_a_camera_that_has_never_sent_is_stale() {
         let (missing, stats) = (camera(Lack::Nothing { refusal: None }), InputStats::default());
         let mut view = view(&stats, Some(&missing));
-        view.publishers = Some(0);
+        let mut found = InputFindings {
+            input: "camera 'ego'".to_owned(),
+            topic: "/ego".to_owned(),
+            publishers: vec![],
+            wrong_type: vec![],
+            incompatible: vec![],
+            silent: false,
+        };
+        view.graph = Some(&found);
         let status = view.status();
         assert_eq!(status.level, Level::Stale);
         assert!(status.message.ends_with("no frame yet; nobody publishes there"), "{status:?}");
         assert_eq!(status.get("age [s]"), Some("unknown"));
         assert_eq!(status.get("expected rate [Hz]"), Some("unknown"));
+        assert_eq!(status.get("publishers"), Some("0"));
+
+        found.publishers.push("/driver".to_owned());
+        found.silent = true;
+        let mut view = self::view(&stats, Some(&missing));
+        view.graph = Some(&found);
+        assert!(view.status().message.ends_with("; /driver has gone silent"));
+
+        let (node, message_type) = ("/rogue".to_owned(), "std_msgs/msg/String".to_owned());
+        found.wrong_type.push(WrongType { node, message_type });
+        let mut view = self::view(&stats, Some(&missing));
+        view.graph = Some(&found);
+        let status = view.status();
+        assert!(status.message.ends_with("; /rogue publishes std_msgs/msg/String there"));
+        assert_eq!(status.get("publishers that cannot be heard"), Some("1"));
+    }
+
+    #[test]
+    fn a_publisher_that_cannot_be_heard_beside_one_that_can_is_a_warning() {
+        let (node, message_type) = ("/rogue".to_owned(), "std_msgs/msg/String".to_owned());
+        let found = InputFindings {
+            input: "camera 'ego'".to_owned(),
+            topic: "/ego".to_owned(),
+            publishers: vec!["/driver".to_owned()],
+            wrong_type: vec![WrongType { node, message_type }],
+            incompatible: vec![],
+            silent: false,
+        };
+        let stats = stats();
+        let mut view = view(&stats, None);
+        view.graph = Some(&found);
+        let status = view.status();
+        let expected = "/rogue publishes std_msgs/msg/String there";
+        assert_eq!((status.level, status.message.as_str()), (Level::Warn, expected));
     }
 
     #[test]

@@ -12,8 +12,7 @@ use tracing::warn;
 use super::super::core::Core;
 use super::super::lifecycle::Manager;
 use super::super::runtime::{Throttle, WARNING_PERIOD, time_message};
-use super::super::spin::NodeHandle;
-use super::report::{self, Publishers};
+use super::report;
 use super::status::Status;
 
 const TOPIC: &str = "/diagnostics";
@@ -30,14 +29,13 @@ impl Diagnostics {
     }
 
     /// Works until the node has ended.
-    pub async fn run(self, core: Arc<Core>, manager: Arc<Manager>, node: NodeHandle) {
+    pub async fn run(self, core: Arc<Core>, manager: Arc<Manager>) {
         let mut ticks = tokio::time::interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut notes = Throttle::new(WARNING_PERIOD);
         loop {
             ticks.tick().await;
-            let Ok(publishers) = Publishers::count(&core, &node).await else { return };
-            let statuses = report::report(&core, manager.machine().state(), &publishers);
+            let statuses = report::report(&core, manager.machine().state());
             let published = self.topic.publish(&message(&core, statuses));
             if let Err(error) = published
                 && notes.pass().is_some()

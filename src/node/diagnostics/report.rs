@@ -8,47 +8,13 @@ use super::super::lifecycle::machine::State;
 use super::super::runtime::{Shared, locked};
 use super::super::sensors::transform_name;
 use super::super::settings;
-use super::super::spin::{NodeEnded, NodeHandle};
 use super::engine::{Activity, EngineView};
 use super::input::InputView;
 use super::status::{Level, Status};
 use crate::history::{Input, Moment, Waiting, WaitingFor};
 
-/// How many publish on the topic of each input; `None` where that is not known.
-#[derive(Default)]
-pub struct Publishers {
-    cameras: Vec<Option<usize>>,
-    states: Vec<Option<usize>>,
-}
-
-impl Publishers {
-    /// # Errors
-    /// The node has ended.
-    pub async fn count(core: &Core, node: &NodeHandle) -> Result<Self, NodeEnded> {
-        let Some(shared) = core.configured() else { return Ok(Self::default()) };
-        let counted = move |node: &mut r2r::Node| {
-            let on = |topic: &str| {
-                node.get_publishers_info_by_topic(topic, false).ok().map(|known| known.len())
-            };
-            let settings = &shared.settings;
-            Self {
-                cameras: settings.cameras.iter().map(|camera| on(&camera.topic)).collect(),
-                states: settings.states.iter().map(|state| on(&state.topic)).collect(),
-            }
-        };
-        node.ask(counted).await
-    }
-
-    fn of(&self, input: Input) -> Option<usize> {
-        match input {
-            Input::Camera(number) => self.cameras.get(number).copied().flatten(),
-            Input::State(number) => self.states.get(number).copied().flatten(),
-        }
-    }
-}
-
 /// Every input, the engine and the backend.
-pub fn report(core: &Core, state: State, publishers: &Publishers) -> Vec<Status> {
+pub fn report(core: &Core, state: State) -> Vec<Status> {
     let names = Names(core.node_name.trim_start_matches('/'));
     let Some(shared) = core.configured() else {
         return vec![
@@ -57,7 +23,7 @@ pub fn report(core: &Core, state: State, publishers: &Publishers) -> Vec<Status>
         ];
     };
     let mut statuses = if state == State::Active {
-        active(core, &shared, &names, publishers)
+        active(core, &shared, &names)
     } else {
         inactive(&shared, &names, state)
     };
@@ -95,10 +61,10 @@ fn inactive(shared: &Shared, names: &Names<'_>, state: State) -> Vec<Status> {
     statuses
 }
 
-fn active(core: &Core, shared: &Shared, names: &Names<'_>, publishers: &Publishers) -> Vec<Status> {
+fn active(core: &Core, shared: &Shared, names: &Names<'_>) -> Vec<Status> {
     let activity = activity(core, shared);
     let (waiting, now) = waiting(shared, activity);
-    let mut statuses = inputs(shared, names, publishers, &waiting, now);
+    let mut statuses = inputs(shared, names, &waiting, now);
     let view = EngineView {
         name: names.of("engine"),
         stats: &shared.monitor.engine(),
@@ -137,15 +103,11 @@ fn waiting(shared: &Shared, activity: Activity) -> (Waiting, Moment) {
     (sensors.observation(now, instruction, &gates).err().unwrap_or_default(), now)
 }
 
-fn inputs(
-    shared: &Shared,
-    names: &Names<'_>,
-    publishers: &Publishers,
-    waiting: &Waiting,
-    now: Moment,
-) -> Vec<Status> {
+fn inputs(shared: &Shared, names: &Names<'_>, waiting: &Waiting, now: Moment) -> Vec<Status> {
     let settings = &shared.settings;
     let gates = settings::gates(&locked(&shared.params));
+    let findings = shared.graph.findings();
+    let found_on = |topic: &str| findings.iter().find(|found| found.topic == topic);
     let lack_of = |input: &str| {
         let of_input = |lack: &&WaitingFor| {
             !matches!(lack, WaitingFor::Clock | WaitingFor::Instruction) && lack.input() == input
@@ -156,11 +118,11 @@ fn inputs(
         let input = Input::Camera(number);
         let view = InputView {
             name: names.camera(&camera.key),
-            topic: &camera.topic,
+            topic: &shared.topics.cameras[number].name,
             stats: &shared.monitor.input(input),
             lack: lack_of(&camera.key),
             limit_ns: gates.camera_max_age_ns,
-            publishers: publishers.of(input),
+            graph: found_on(&shared.topics.cameras[number].name),
             now,
         };
         view.status()
@@ -169,11 +131,11 @@ fn inputs(
         let input = Input::State(number);
         let view = InputView {
             name: names.state(&state.topic),
-            topic: &state.topic,
+            topic: &shared.topics.states[number].name,
             stats: &shared.monitor.input(input),
             lack: lack_of(&state.topic),
             limit_ns: gates.state_max_age_ns,
-            publishers: publishers.of(input),
+            graph: found_on(&shared.topics.states[number].name),
             now,
         };
         view.status()
@@ -187,7 +149,7 @@ fn inputs(
             stats: &shared.monitor.transforms(),
             lack: lack_of(&name),
             limit_ns: gates.state_max_age_ns,
-            publishers: None,
+            graph: None,
             now,
         };
         view.status()
