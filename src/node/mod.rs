@@ -1,7 +1,6 @@
 //! The ROS 2 node: sensor topics in, action chunks out; and the tools beside it on the topics.
 
-#[cfg(any(feature = "ros", test))]
-mod action;
+pub mod action;
 pub mod cause_counters;
 pub mod compressed;
 pub mod frames;
@@ -11,8 +10,7 @@ pub mod image;
 #[cfg(any(feature = "ros", test))]
 mod instruction;
 pub mod intake;
-#[cfg(any(feature = "ros", test))]
-mod lifecycle;
+pub mod lifecycle;
 pub mod messages;
 mod nearest;
 pub mod params;

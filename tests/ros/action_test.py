@@ -281,7 +281,7 @@ class EndingTest(ActionCase):
         # Where the joints are is not known.
         self.assertEqual(len(self.trajectories[-1].points), 0)
 
-    def test_deadline_and_maximum(self):
+    def test_case_92_deadline_and_maximum(self):
         self.start(rate_hz=10.0, goal_max_duration_s=1.0)
         status, result = self.run_goal(chunks=1000, deadline=Duration(nanosec=500_000_000))
         self.assertEqual((status, result.reason), (GoalStatus.STATUS_ABORTED, Result.DEADLINE), result.message)

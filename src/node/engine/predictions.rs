@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tracing::{info, warn};
+use tracing::warn;
 
 use super::super::action::goals::GoalId;
 use super::super::guarded::guarded;
@@ -38,7 +38,7 @@ impl Engine {
             Some(Err(waiting)) => {
                 self.timer.retry(now.ros_ns);
                 if self.waiting_notes.pass().is_some() {
-                    info!("waiting for {waiting}");
+                    warn!("waiting for {waiting}");
                 }
             }
         }
