@@ -76,5 +76,4 @@ mod trajectories;
 mod view;
 #[cfg(feature = "ros")]
 pub mod watch;
-#[cfg(any(feature = "ros", test))]
-mod worker;
+pub mod worker;

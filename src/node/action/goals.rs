@@ -93,11 +93,13 @@ pub struct GoalBook<R, W> {
     goals: BTreeMap<GoalId, Entry<R, W>>,
 }
 
-impl<R, W> GoalBook<R, W> {
-    pub fn new() -> Self {
+impl<R, W> Default for GoalBook<R, W> {
+    fn default() -> Self {
         Self { goals: BTreeMap::new() }
     }
+}
 
+impl<R, W> GoalBook<R, W> {
     /// Whether an id is in use, running or remembered.
     pub fn knows(&self, id: &GoalId) -> bool {
         self.goals.contains_key(id)
@@ -211,7 +213,7 @@ mod tests {
     }
 
     fn book(goals: u8) -> Book {
-        let mut book = Book::new();
+        let mut book = Book::default();
         for number in 1..=goals {
             assert!(book.accept(id(number), i64::from(number) * 10));
             book.execute(&id(number));
@@ -291,7 +293,7 @@ mod tests {
 
     #[test]
     fn case_65_many_short_goals_take_no_more_memory() {
-        let mut book = Book::new();
+        let mut book = Book::default();
         let start = Instant::now();
         for number in 1..=100_000u128 {
             let id = number.to_le_bytes();

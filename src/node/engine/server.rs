@@ -54,7 +54,7 @@ impl ActionServer {
             node.create_service::<<Served as Action>::GetResult>(&name("get_result"), qos())?;
         let latched = QosProfile::default().reliable().transient_local().keep_last(1);
         let server = Self {
-            book: GoalBook::new(),
+            book: GoalBook::default(),
             status: node.create_publisher(&name("status"), latched)?,
             feedback: node.create_publisher(&name("feedback"), QosProfile::default())?,
         };

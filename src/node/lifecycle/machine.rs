@@ -132,11 +132,13 @@ pub struct NotNow {
     asked: String,
 }
 
-impl Machine {
-    pub fn new() -> Self {
+impl Default for Machine {
+    fn default() -> Self {
         Self { state: State::Unconfigured }
     }
+}
 
+impl Machine {
     pub fn state(self) -> State {
         self.state
     }
@@ -196,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_walk_of_a_managed_node() {
-        let mut machine = Machine::new();
+        let mut machine = Machine::default();
         for (asked, passing, outcome, after) in [
             (by_id(1), State::Configuring, Outcome::Failure, State::Unconfigured),
             (by_id(1), State::Configuring, Outcome::Success, State::Inactive),
@@ -215,7 +217,7 @@ mod tests {
 
     #[test]
     fn what_is_not_possible_changes_nothing() {
-        let mut machine = Machine::new();
+        let mut machine = Machine::default();
         for asked in
             [by_id(3), by_id(7), by_id(10), by_id(99), Asked::label("fly"), Asked::label(SUCCESS)]
         {
@@ -238,7 +240,7 @@ mod tests {
     #[test]
     fn shutdown_has_a_number_for_every_state() {
         for (walk, id) in [(vec![], 5), (vec![1], 6), (vec![1, 3], 7)] {
-            let mut machine = Machine::new();
+            let mut machine = Machine::default();
             for step in walk {
                 machine.begin(&by_id(step)).expect("possible");
                 machine.end(Outcome::Success).expect("begun");

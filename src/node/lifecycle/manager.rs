@@ -51,7 +51,7 @@ impl Manager {
             node,
             events,
             fault,
-            machine: Mutex::new(Machine::new()),
+            machine: Mutex::new(Machine::default()),
             active: tokio::sync::Mutex::new(None),
             transitions: Mutex::new(transitions),
             controller,
