@@ -51,6 +51,9 @@ pub fn start(
     Ok(())
 }
 
+/// What a crate says of bytes that it cannot read.
+const QUIET: &str = "cdr_encoding=off";
+
 fn lines<S>(format: Format) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -68,7 +71,9 @@ where
 /// The filter that `text` is, or that of the level where there is none.
 fn filter(text: Option<&str>, level: LevelFilter) -> Result<EnvFilter, WrongUsage> {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else {
-        return Ok(EnvFilter::default().add_directive(level.into()));
+        // Every message that is no CDR is told by the node, with its topic.
+        let quiet = QUIET.parse().map_err(|error| no_filter(&format!("'{QUIET}': {error}")))?;
+        return Ok(EnvFilter::default().add_directive(level.into()).add_directive(quiet));
     };
     // A lone word that is no level would be taken for a target that nobody has.
     let lone = |part: &&str| !part.contains(['=', '[', ':']) && !part.starts_with(OWN_TARGET);

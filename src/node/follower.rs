@@ -4,7 +4,8 @@
 //! into the next. The client is made of services, since the one in r2r 0.9.7 keeps every goal that was rejected.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use r2r::action_msgs::msg::GoalInfo;
@@ -35,6 +36,8 @@ enum Order {
 /// Gives orders; never waits for the controller.
 pub struct Follower {
     orders: watch::Sender<Order>,
+    /// An order is being carried out, or waits to be.
+    busy: Arc<AtomicBool>,
 }
 
 impl Follower {
@@ -46,45 +49,74 @@ impl Follower {
         let qos = QosProfile::services_default;
         let part = |part: &str| format!("{name}/_action/{part}");
         let (orders, inbox) = watch::channel(Order::Nothing);
+        let busy = Arc::new(AtomicBool::new(false));
         let task = Task {
             name: name.to_owned(),
             goals: node.create_client(&part("send_goal"), qos())?,
-            cancels: node.create_client(&part("cancel_goal"), qos())?,
+            cancels: Arc::new(node.create_client(&part("cancel_goal"), qos())?),
             available: false,
             last: None,
+            busy: busy.clone(),
             notes: Throttle::new(WARNING_PERIOD),
         };
-        Ok((Self { orders }, Box::pin(task.run(inbox))))
+        Ok((Self { orders, busy }, Box::pin(task.run(inbox))))
     }
 
     /// The controller is to follow this from now on.
     pub fn follow(&self, trajectory: JointTrajectory) {
-        self.orders.send_replace(Order::Follow(Arc::new(trajectory)));
+        self.order(Order::Follow(Arc::new(trajectory)));
     }
 
     /// The controller is to stop where it is.
     pub fn stop(&self) {
-        self.orders.send_replace(Order::Stop);
+        self.order(Order::Stop);
     }
+
+    fn order(&self, order: Order) {
+        self.busy.store(true, Ordering::Release);
+        self.orders.send_replace(order);
+    }
+
+    /// Waits until the controller has heard of every order, or for so long.
+    pub async fn settle(&self, limit: Duration) {
+        const LOOK: Duration = Duration::from_millis(5);
+        let start = Instant::now();
+        while self.busy.load(Ordering::Acquire) && start.elapsed() < limit {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+fn cancel_request(id: Uuid) -> CancelGoal::Request {
+    let goal_info = GoalInfo { goal_id: uuid_message(id.as_bytes()), ..Default::default() };
+    CancelGoal::Request { goal_info }
 }
 
 struct Task {
     name: String,
     goals: Client<<Followed as Action>::SendGoal>,
-    cancels: Client<CancelGoal::Service>,
+    cancels: Arc<Client<CancelGoal::Service>>,
     available: bool,
     /// The goal that the controller has accepted last.
     last: Option<Uuid>,
+    busy: Arc<AtomicBool>,
     notes: Throttle,
 }
 
 impl Task {
     async fn run(mut self, mut inbox: watch::Receiver<Order>) {
-        while inbox.changed().await.is_ok() {
-            if !self.available && !self.wait_for_controller().await {
+        loop {
+            if !self.available {
+                if !self.wait_for_controller().await {
+                    return;
+                }
+                // What was ordered while there was no controller is old.
+                inbox.mark_unchanged();
+            }
+            self.busy.store(false, Ordering::Release);
+            if inbox.changed().await.is_err() {
                 return;
             }
-            // Whatever was ordered while there was no controller is old.
             let order = inbox.borrow_and_update().clone();
             match order {
                 Order::Nothing => {}
@@ -114,21 +146,32 @@ impl Task {
             FollowJointTrajectory::Goal { trajectory: trajectory.clone(), ..Default::default() };
         let request = Followed::make_goal_request_msg(uuid_message(id.as_bytes()), goal);
         let Ok(answer) = self.goals.request(&request) else { return self.lost() };
-        match timeout(ANSWER_LIMIT, answer).await {
+        let mut answer = Box::pin(answer);
+        match timeout(ANSWER_LIMIT, &mut answer).await {
             Ok(Ok(response)) => match Followed::destructure_goal_response_msg(response) {
                 (true, _) => self.last = Some(id),
                 (false, _) => self.refuse(),
             },
-            _ => self.lost(),
+            Ok(Err(_)) => self.lost(),
+            Err(_) => {
+                self.lost();
+                // Should it be accepted yet, it is old, and may come after a stop.
+                let cancels = self.cancels.clone();
+                tokio::spawn(async move {
+                    let accepted = answer.await.map(Followed::destructure_goal_response_msg);
+                    if let Ok((true, _)) = accepted
+                        && let Ok(cancelled) = cancels.request(&cancel_request(id))
+                    {
+                        let _ = cancelled.await;
+                    }
+                });
+            }
         }
     }
 
     async fn cancel(&mut self) {
         let Some(id) = self.last.take() else { return };
-        let goal_info = GoalInfo { goal_id: uuid_message(id.as_bytes()), ..Default::default() };
-        let Ok(answer) = self.cancels.request(&CancelGoal::Request { goal_info }) else {
-            return self.lost();
-        };
+        let Ok(answer) = self.cancels.request(&cancel_request(id)) else { return self.lost() };
         if timeout(ANSWER_LIMIT, answer).await.is_err() {
             self.lost();
         }

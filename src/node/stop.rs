@@ -1,5 +1,6 @@
 //! The trajectory that ends a motion.
 
+use super::guard::LimitedJoint;
 use super::settings::Settings;
 use super::state::StateReader;
 use super::state::affine::AffineMap;
@@ -31,12 +32,14 @@ impl Stop {
 }
 
 /// Why the position of a joint is not known.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Unknown {
     #[error("no state group has joint '{joint}'")]
     NoState { joint: String },
     #[error("there is no sample of joint '{joint}' that is young enough")]
     NoSample { joint: String },
+    #[error("joint '{joint}' is at {position:.6}, beyond its limits")]
+    BeyondLimit { joint: String, position: f64 },
 }
 
 /// Where the joints of all action groups are now, as a trajectory of one point that is due after `reach_ns`; `None` if no
@@ -83,7 +86,15 @@ fn position(
             let value = value.ok_or_else(|| Unknown::NoSample { joint: joint.to_owned() })?;
             // The sample has the checkpoint's units, the trajectory those of the joint.
             let back = state.reader.map(group).map(|map| AffineMap::new(map.to(), map.from()));
-            return Ok(back.map_or(value, |back| back.apply(value)));
+            let position = back.map_or(value, |back| back.apply(value));
+            let limits = settings.guard.joints.iter().flat_map(|group| &group.joints);
+            let within = |limit: &LimitedJoint| (limit.minimum..=limit.maximum).contains(&position);
+            return match limits.clone().find(|limit| limit.name == joint) {
+                Some(limit) if !within(limit) => {
+                    Err(Unknown::BeyondLimit { joint: joint.to_owned(), position })
+                }
+                _ => Ok(position),
+            };
         }
     }
     Err(Unknown::NoState { joint: joint.to_owned() })

@@ -1,7 +1,7 @@
 //! Where trajectories go: a topic, and a controller where one is named.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use r2r::std_msgs::msg::Header;
 use r2r::trajectory_msgs::msg::{JointTrajectory, JointTrajectoryPoint};
@@ -22,6 +22,8 @@ const NS_PER_S: f64 = 1e9;
 pub struct Trajectories {
     topic: Publisher<JointTrajectory>,
     controller: Option<Arc<Follower>>,
+    /// A trajectory was published since the last stop, whatever the parameter says by now.
+    moving: AtomicBool,
 }
 
 impl Trajectories {
@@ -32,7 +34,8 @@ impl Trajectories {
         topic: &Topic,
         controller: Option<Arc<Follower>>,
     ) -> r2r::Result<Self> {
-        Ok(Self { topic: node.create_publisher(&topic.given, (&topic.qos).into())?, controller })
+        let topic = node.create_publisher(&topic.given, (&topic.qos).into())?;
+        Ok(Self { topic, controller, moving: AtomicBool::new(false) })
     }
 
     /// Sends what is left of a chunk as a trajectory.
@@ -54,6 +57,7 @@ impl Trajectories {
                 let message = trajectory_message(trajectory);
                 if on_topic {
                     self.publish(&message);
+                    self.moving.store(true, Ordering::Relaxed);
                 }
                 if let Some(controller) = &self.controller {
                     controller.follow(message);
@@ -83,7 +87,7 @@ impl Trajectories {
         if let Some(controller) = &self.controller {
             controller.stop();
         }
-        if on_topic {
+        if self.moving.swap(false, Ordering::Relaxed) || on_topic {
             self.publish(&stop_message(shared, stop, joint_names));
         }
     }

@@ -37,6 +37,9 @@ ROOT = Path(__file__).resolve().parents[2]
 # Domains whose ports stay below the range that Linux hands out to other programs; 0 is everybody's default.
 DOMAINS = range(1, 102)
 
+# Where domains are locked: one place for all who may run tests on this machine.
+LOCKS = Path('/tmp')
+
 # The design's limit for the end of the node after SIGINT or SIGTERM [s].
 STOP_LIMIT_S = 2.0
 
@@ -69,7 +72,7 @@ def node_binary():
 def domain():
     """A ROS_DOMAIN_ID that no other running test uses, held by a lock file."""
     for number in DOMAINS:
-        path = Path(tempfile.gettempdir()) / f'gr00t_blackhole_domain_{number}.lock'
+        path = LOCKS / f'gr00t_blackhole_domain_{number}.lock'
         with path.open('w') as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -107,6 +107,9 @@ def report(seconds, chunks, timings, cpu, log):
     period = 1.0 / PREDICTIONS_HZ
     wanted = int(seconds * PREDICTIONS_HZ)
     ages = [(nanoseconds(c.completed) - nanoseconds(c.header.stamp)) / 1e9 for c in chunks]
+    if not chunks or not timings:
+        warnings = [line for line in log.splitlines() if ' WARN ' in line]
+        return ['there was no chunk; the node said last:\n' + '\n'.join(warnings[-3:])]
     numbers = [chunk.sequence for chunk in chunks]
     gaps = numbers[-1] - numbers[0] + 1 - len(numbers)
     node_ms = [timing.node_ms for timing in timings]

@@ -29,8 +29,10 @@ pub enum Reason {
     ClockReset {
         by_s: f64,
     },
+    /// What it waited for at the end, if it did.
     Deadline {
         limit_ns: i64,
+        lacking: Option<Box<Reason>>,
     },
     MaxDuration {
         limit_ns: i64,
@@ -125,6 +127,7 @@ impl Reason {
     pub fn input(&self) -> &str {
         match self {
             Reason::StaleInput { input, .. } | Reason::BadInput { input, .. } => input,
+            Reason::Deadline { lacking: Some(lacking), .. } => lacking.input(),
             _ => "",
         }
     }
@@ -141,8 +144,10 @@ impl Reason {
             | Reason::Limit { message }
             | Reason::Backend { message } => message.clone(),
             Reason::ClockReset { by_s } => format!("the clock jumped by {by_s:.3} s"),
-            Reason::Deadline { limit_ns } => {
-                format!("it was not done within its deadline of {} s", seconds(*limit_ns))
+            Reason::Deadline { limit_ns, lacking } => {
+                let lacking = lacking.as_ref().map(|lacking| format!("; it {}", lacking.message()));
+                let lacking = lacking.unwrap_or_default();
+                format!("it was not done within {} s{lacking}", seconds(*limit_ns))
             }
             Reason::MaxDuration { limit_ns } => format!(
                 "it was not done within {} s (parameter `goal_max_duration_s`)",

@@ -6,7 +6,7 @@ use r2r::gr00t_blackhole::action::PredictChunk;
 use tracing::{info, warn};
 
 use super::super::action::goal::{Asked, Ended, Goal, Terms};
-use super::super::action::goals::GoalId;
+use super::super::action::goals::{End, GoalId};
 use super::super::instruction::INSTRUCTION;
 use super::super::runtime::{from_message, locked};
 use super::super::settings;
@@ -106,8 +106,11 @@ impl Engine {
         }
         let (instruction, noise) = (goal.goal.instruction.clone(), goal.goal.noise.clone());
         let Some(seen) = self.observe(now, &instruction) else { return };
+        let id = self.goal.as_ref().map(|goal| goal.id);
+        let seen_before = seen.as_ref().is_ok_and(|sighting| self.was_seen(id, sighting));
         let Some(goal) = &mut self.goal else { return };
         match seen {
+            Ok(_) if seen_before => goal.pace.retry(now.ros_ns),
             Ok(sighting) => {
                 goal.pace.begun(now.ros_ns);
                 goal.chunk_begins(&sighting.readings, now.ros_ns);
@@ -117,6 +120,7 @@ impl Engine {
             Err(waiting) => {
                 goal.pace.retry(now.ros_ns);
                 let since_ns = *goal.lacking_since_ns.get_or_insert(now.ros_ns);
+                goal.lacks = Some(Reason::lacking(&waiting));
                 // Once it has moved the arm, a goal that is blind does not go on.
                 let patience_ns = if goal.chunks == 0 { self.start_patience_ns() } else { 0 };
                 if now.ros_ns.saturating_sub(since_ns) >= patience_ns {
@@ -150,14 +154,25 @@ impl Engine {
 
     /// Ends the running goal where its time is up or its chunks are made.
     pub(super) fn watch_goal_time(&mut self, now: Moment) {
-        let Some(Running { goal, chunks, accepted_ns, .. }) = &self.goal else { return };
+        let Some(running) = &self.goal else { return };
+        let Running { goal, chunks, accepted_ns, lacks: goal_lacks, .. } = running;
         let Some(ended) = goal.ended(*chunks, now.ros_ns.saturating_sub(*accepted_ns)) else {
             return;
         };
-        let reason = match ended {
-            Ended::Succeeded => Reason::Succeeded,
-            Ended::Deadline => Reason::Deadline { limit_ns: goal.deadline_ns.unwrap_or_default() },
-            Ended::MaxDuration => Reason::MaxDuration { limit_ns: goal.max_duration_ns },
+        let lacking = goal_lacks.clone();
+        let reason = match (ended, lacking) {
+            // Nothing was done, since nothing could be seen.
+            (Ended::Succeeded, Some(lacking)) if *chunks == 0 => lacking,
+            (Ended::Succeeded, None) if *chunks == 0 => {
+                let limit_ns = goal.duration_ns.unwrap_or_default();
+                Reason::Deadline { limit_ns, lacking: None }
+            }
+            (Ended::Succeeded, _) => Reason::Succeeded,
+            (Ended::Deadline, lacking) => {
+                let limit_ns = goal.deadline_ns.unwrap_or_default();
+                Reason::Deadline { limit_ns, lacking: lacking.map(Box::new) }
+            }
+            (Ended::MaxDuration, _) => Reason::MaxDuration { limit_ns: goal.max_duration_ns },
         };
         self.end_goal(reason);
     }
@@ -188,10 +203,15 @@ impl Engine {
             self.goal = Some(goal);
             return;
         };
-        if reason.stops_the_arm() {
+        // One that ends without a chunk leaves the arm to what was published before it.
+        if reason.stops_the_arm() || (goal.chunks == 0 && self.arm_moves && self.next.is_none()) {
             self.stop_arm();
         }
-        info!("goal ended after {} chunks: {}", goal.chunks, reason.message());
+        let (chunks, message) = (goal.chunks, reason.message());
+        match reason.end() {
+            End::Aborted => warn!("goal ended after {chunks} chunks: {message}"),
+            End::Succeeded | End::Canceled => info!("goal ended after {chunks} chunks: {message}"),
+        }
         let id = goal.id;
         let result = goal.result(&reason, self.core.clock.now().ros_ns);
         self.set_goal_runs(false);
@@ -201,6 +221,10 @@ impl Engine {
 
     /// Ends a goal that was never begun.
     pub(super) fn end_queued(&mut self, queued: Queued, reason: Reason) {
+        // It was to take over from a goal that, for its sake, ended without a stop.
+        if reason != Reason::Replaced && self.arm_moves {
+            self.stop_arm();
+        }
         let id: GoalId = queued.id;
         let result =
             Running::new(queued, Pace::new(None)).result(&reason, self.core.clock.now().ros_ns);

@@ -20,13 +20,14 @@ use tracing::{info, warn};
 use self::ending::Reason;
 use self::running::{Queued, Running};
 use self::server::{Cancel, GetResult, SendGoal};
+use super::action::goals::GoalId;
 use super::core::Core;
 use super::model::Model;
 use super::publish::Ticket;
 use super::runtime::{Throttle, WARNING_PERIOD, locked};
 use super::worker::{Failure, Span};
 use crate::contract::{ActionChunk, CancelToken};
-use crate::history::{Moment, seconds};
+use crate::history::{Moment, Reading, seconds};
 use crate::policy::PolicyError;
 
 pub use self::pace::Pace;
@@ -90,6 +91,10 @@ pub struct Engine {
     timer_waits: bool,
     /// Chunks since the activation.
     sequence: u64,
+    /// A chunk was published since the arm was last told to stop.
+    arm_moves: bool,
+    /// What the last prediction was made from, and for whom.
+    last_seen: Option<(Option<GoalId>, Vec<Reading>)>,
     expiry: Throttle,
     waiting_notes: Throttle,
     failure_notes: Throttle,
@@ -125,6 +130,8 @@ impl Engine {
             timer: Pace::new(None),
             timer_waits: false,
             sequence: 0,
+            arm_moves: false,
+            last_seen: None,
             expiry: Throttle::new(EXPIRY_PERIOD),
             waiting_notes: Throttle::new(WARNING_PERIOD),
             failure_notes: Throttle::new(WARNING_PERIOD),
@@ -211,6 +218,7 @@ impl Engine {
             let settings = &model.shared.settings;
             self.timer = Pace::new(settings.period_ns);
             self.sequence = 0;
+            self.last_seen = None;
             self.active = true;
             let at_ns = self.core.clock.now().steady_ns;
             model.shared.monitor.engine().begin(at_ns);
@@ -241,7 +249,7 @@ impl Engine {
             warn!("the prediction in work has not ended in time; its chunk will be dropped");
         }
         self.finish_goal();
-        if self.active && self.sequence > 0 {
+        if self.active && self.arm_moves {
             self.stop_arm();
         }
         self.active = false;
@@ -281,7 +289,8 @@ impl Engine {
         }
     }
 
-    fn stop_arm(&self) {
+    fn stop_arm(&mut self) {
+        self.arm_moves = false;
         if let Some(model) = &self.model {
             model.publishers.trajectories.stop(&model.shared);
             model.shared.monitor.engine().seams.interrupt();

@@ -30,6 +30,7 @@ impl Engine {
         };
         match self.observe(now, &instruction) {
             None => {}
+            Some(Ok(sighting)) if self.was_seen(None, &sighting) => self.timer.retry(now.ros_ns),
             Some(Ok(sighting)) => {
                 let missed = self.timer.begun(now.ros_ns);
                 self.count_missed_ticks(missed);
@@ -82,6 +83,13 @@ impl Engine {
         Some(seen)
     }
 
+    /// Whether the last prediction for the same goal was made from the very same readings: where nothing new comes, as
+    /// while a simulation is paused, nothing new is commanded.
+    pub(super) fn was_seen(&self, goal: Option<GoalId>, sighting: &Sighting) -> bool {
+        let last = self.last_seen.as_ref();
+        last.is_some_and(|(of, readings)| *of == goal && *readings == sighting.readings)
+    }
+
     pub(super) fn predict(
         &mut self,
         sighting: Sighting,
@@ -101,9 +109,11 @@ impl Engine {
         };
         let options = PredictOptions { noise: Some(noise), cancel: cancel.clone(), progress };
         let observation = Arc::new(observation);
+        let seen = readings.clone();
         let ticket = Ticket { observation: observation.clone(), readings, begin: now, goal };
         match model.worker.begin(observation, options, ticket) {
             Ok(()) => {
+                self.last_seen = Some((goal, seen));
                 model.shared.counters.predictions.fetch_add(1, Ordering::Relaxed);
                 self.prediction = Some(Prediction { cancel, unwanted: false });
             }
@@ -139,6 +149,7 @@ impl Engine {
             Err(error) => warn!("the chunk could not be published: {error}"),
             Ok(message) => {
                 self.sequence += 1;
+                self.arm_moves = true;
                 model.publishers.timing.published(&model.shared, ticket, span, &chunk);
                 model.debug_images.show(&model.shared, &ticket.observation);
                 if let Some(goal) = self.goal.as_mut().filter(|goal| ticket.goal == Some(goal.id)) {

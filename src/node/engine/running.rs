@@ -34,6 +34,8 @@ pub struct Running {
     pub chunks: u32,
     /// Since when an observation is wanted and not to be had.
     pub lacking_since_ns: Option<i64>,
+    /// What was missing when a chunk was last wanted; `None` once there is one in work.
+    pub lacks: Option<Reason>,
     /// It is to end for this reason, once the prediction in work has ended; since when.
     pub ending: Option<(Reason, Instant)>,
     pub waiting_feedback: Throttle,
@@ -54,6 +56,7 @@ impl Running {
             pace,
             chunks: 0,
             lacking_since_ns: None,
+            lacks: None,
             ending: None,
             waiting_feedback: Throttle::new(WAITING_PERIOD),
             last_chunk: ChunkMessage::default(),
@@ -63,12 +66,14 @@ impl Running {
     }
 
     pub fn elapsed_ns(&self, now_ns: i64) -> i64 {
-        now_ns.saturating_sub(self.accepted_ns)
+        // A clock that was set back makes no time negative.
+        now_ns.saturating_sub(self.accepted_ns).max(0)
     }
 
     /// A chunk is begun from these readings.
     pub fn chunk_begins(&mut self, readings: &[Reading], begin_ns: i64) {
         self.lacking_since_ns = None;
+        self.lacks = None;
         self.ages = ages(readings, begin_ns);
     }
 

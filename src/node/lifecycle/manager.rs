@@ -1,6 +1,7 @@
 //! What each transition does.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use r2r::Publisher;
@@ -20,6 +21,9 @@ use super::super::subscriptions::Subscriptions;
 use super::machine::{Asked, Machine, Outcome, State, Step};
 use super::services::{state_message, transition_message};
 use crate::contract::CancelToken;
+
+/// A controller gets this long to hear of the stop when the node is shut down.
+const STOP_HEARD_LIMIT: Duration = Duration::from_millis(800);
 
 /// Takes the node through its life, one transition at a time.
 pub struct Manager {
@@ -98,6 +102,9 @@ impl Manager {
             State::ShuttingDown => {
                 *active = None;
                 self.tell(Event::Shutdown).await?;
+                if let Some(controller) = &self.controller {
+                    controller.settle(STOP_HEARD_LIMIT).await;
+                }
                 self.clean_up().await
             }
             // The other states are not begun by a transition.
