@@ -314,6 +314,51 @@ class EndingTest(ActionCase):
         last_of_first = max((i for i, owner in enumerate(owners) if owner == bytes(first.goal_id.uuid)), default=-1)
         self.assertLess(last_of_first, owners.index(bytes(third.goal_id.uuid)))
 
+    def test_case_33_a_replacement_that_never_begins_stops_the_arm(self):
+        self.size = 'mid'
+        self.start(preemption='replace')
+        first = self.send(chunks=1000)
+        self.wait_for_chunks(1)
+        self.peer.wait_for(lambda: self.feedback[-1].stage == 'vision', PATIENCE, 'a prediction')
+        second = self.send(instruction='wave', chunks=1000)
+        self.cancel(second.goal_id.uuid)
+        self.assertEqual(self.result(first)[1].reason, Result.REPLACED)
+        self.assertEqual(self.result(second)[1].reason, Result.CANCELLED)
+        self.peer.spin(0.2)
+        self.assert_holds(self.trajectories[-1])
+        self.assert_silent()
+
+    def test_a_blind_goal_does_not_succeed(self):
+        self.start(camera_max_age_ms=300)
+        self.robot.frame = None
+        self.peer.spin(0.5)
+        status, result = self.run_goal(duration=Duration(sec=1))
+        self.assertEqual((status, result.reason), (GoalStatus.STATUS_ABORTED, Result.STALE_INPUT), result.message)
+        self.assertEqual(result.input, CAMERA)
+
+    def test_nothing_new_from_a_world_that_stands_still(self):
+        self.start(use_sim_time=True)
+        clock = self.peer.publisher(Clock, '/clock', RELIABLE)
+        now = [5_000_000_000_000]
+        self.robot.now = lambda: now[0]
+
+        def tick():
+            clock.publish(Clock(clock=type(Clock().clock)(sec=now[0] // 10**9, nanosec=now[0] % 10**9)))
+
+        def step():
+            now[0] += 20_000_000
+
+        self.peer.node.create_timer(0.02, tick)
+        steps = self.peer.node.create_timer(0.02, step)
+        handle = self.send(chunks=100_000)
+        self.wait_for_chunks(3)
+        self.peer.node.destroy_timer(steps)
+        self.robot.timer.cancel()
+        self.peer.spin(0.3)
+        self.assert_silent()
+        self.cancel(handle.goal_id.uuid)
+        self.assertEqual(self.result(handle)[1].reason, Result.CANCELLED)
+
     def test_case_66_the_client_is_killed(self):
         self.start(rate_hz=10.0, goal_max_duration_s=4.0)
         script = f"""
