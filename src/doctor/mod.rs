@@ -40,7 +40,7 @@ pub struct Request {
     pub overrides: Vec<(String, Value)>,
     /// Arguments of the node from `--ros-args` on; empty if there is no node to be examined.
     pub ros_args: Vec<String>,
-    /// How long topics are listened to [s].
+    /// How long topics are listened to (seconds).
     pub seconds: f64,
 }
 

@@ -95,7 +95,7 @@ pub struct Reading {
 const PAIRING_NS: i64 = 500_000_000;
 
 /// The readings that an observation can still need, each kept once per stamp. Memory is bounded by the span of the
-/// frame deltas and by [`PAIRING_NS`], whatever the rate of a camera.
+/// frame deltas and by `PAIRING_NS`, whatever the rate of a camera.
 #[derive(Debug)]
 pub struct History {
     inputs: Inputs,

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Values that count.
 const LENGTH: usize = 1000;
 
-/// The last [`LENGTH`] values of a time.
+/// The last `LENGTH` values of a time.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     values: VecDeque<Duration>,
