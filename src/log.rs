@@ -98,8 +98,8 @@ mod tests {
     #[test]
     fn what_the_variable_says_counts_before_the_level() {
         for (text, level, expected) in [
-            (None, LevelFilter::WARN, "warn"),
-            (Some(" "), LevelFilter::INFO, "info"),
+            (None, LevelFilter::WARN, "cdr_encoding=off,warn"),
+            (Some(" "), LevelFilter::INFO, "cdr_encoding=off,info"),
             (Some("debug"), LevelFilter::INFO, "debug"),
             (Some("info,gr00t_blackhole=debug"), LevelFilter::OFF, "gr00t_blackhole=debug,info"),
         ] {
