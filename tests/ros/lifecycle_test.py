@@ -165,8 +165,8 @@ class LifecycleTest(NodeCase):
             self.peer.spin(0.2)
             self.assertTrue(self.change(Transition.TRANSITION_CLEANUP))
             sizes.append(self.node.resident_bytes())
-        # The allocator needs a few rounds to find its level.
-        self.assertLess(sizes[-1], 1.05 * max(sizes[3:6]), [size >> 20 for size in sizes])
+        # The allocator goes up and down by a few pages; a policy that stayed would be seen in the second half.
+        self.assertLess(max(sizes[6:]), 1.05 * max(sizes[:6]), [size >> 20 for size in sizes])
         self.assertEqual(self.state(), 'unconfigured')
         self.assertEqual(State.PRIMARY_STATE_UNCONFIGURED, 1)
 
