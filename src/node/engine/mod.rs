@@ -163,8 +163,11 @@ impl Engine {
             return LOOK_SIMULATED;
         }
         let now_ns = self.core.clock.now().ros_ns;
-        let pace = self.goal.as_ref().map_or(&self.timer, |goal| &goal.pace);
-        let wait_ns = if self.prediction.is_none() { pace.wait_ns(now_ns) } else { i64::MAX };
+        let timer = (!self.timer_waits && self.timer.has_period()).then_some(&self.timer);
+        let pace = self.goal.as_ref().map(|goal| &goal.pace).or(timer);
+        // Where nothing is timed, the next event wakes the engine.
+        let due = pace.filter(|_| self.prediction.is_none());
+        let wait_ns = due.map_or(i64::MAX, |pace| pace.wait_ns(now_ns));
         LOOK.min(Duration::from_nanos(u64::try_from(wait_ns).unwrap_or(0)))
     }
 

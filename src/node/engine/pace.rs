@@ -19,6 +19,10 @@ impl Pace {
         Self { period_ns, due_ns: None, waits: false }
     }
 
+    pub fn has_period(&self) -> bool {
+        self.period_ns.is_some()
+    }
+
     /// Whether a prediction is due.
     pub fn is_due(&mut self, now_ns: i64) -> bool {
         *self.due_ns.get_or_insert(now_ns) <= now_ns
