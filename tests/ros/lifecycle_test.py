@@ -78,9 +78,8 @@ class LifecycleTest(NodeCase):
         self.wait_for_chunk()
         self.assertTrue(self.change(Transition.TRANSITION_DEACTIVATE))
         self.assertEqual(self.state(), 'inactive')
-        self.peer.spin(0.2)
+        self.peer.wait_for(lambda: trajectories and len(trajectories[-1].points) == 1, PATIENCE, 'the trajectory that holds the arm')
         stop = trajectories[-1]
-        self.assertEqual(len(stop.points), 1, 'the arm holds')
         self.assertEqual(list(stop.points[0].positions), [robot.joints[0][joint] for joint in JOINTS])
         self.assert_silent()
         # rcl's subscriptions go with the next message at the latest.
@@ -139,8 +138,8 @@ class LifecycleTest(NodeCase):
         self.assertLess(time.monotonic() - begin, 2.0)
         self.peer.wait_for(result.done, PATIENCE, 'the result')
         self.assertEqual(result.result().result.reason, PredictChunk.Result.DEACTIVATED)
-        self.peer.spin(0.2)
-        self.assertEqual(len(trajectories[-1].points), 1)
+        holds = lambda: trajectories and len(trajectories[-1].points) == 1
+        self.peer.wait_for(holds, PATIENCE, 'the trajectory that holds the arm')
         refused = client.send_goal_async(PredictChunk.Goal(chunks=1))
         self.peer.wait_for(refused.done, PATIENCE, 'an answer')
         self.assertFalse(refused.result().accepted)
