@@ -16,6 +16,7 @@ use gr00t_blackhole::contract::{Embodiment, Frame, Observation, PredictOptions, 
 use gr00t_blackhole::encode::ModelInput;
 use gr00t_blackhole::encode::prompt::n16::IMAGE_TOKEN_ID;
 use gr00t_blackhole::policy::{Policy, PolicyOptions};
+use gr00t_blackhole::prepared::Cache;
 use gr00t_blackhole::program::n16::Model;
 use tempfile::TempDir;
 
@@ -61,7 +62,8 @@ fn the_network_reproduces_the_stored_case() {
     let mut taps = Taps::default();
     let model = Model { config: config.clone(), slot: TINY_GR1_SLOT };
     let tensors = Arc::clone(snapshot.tensors());
-    let mut backend = CpuBackend::load(tensors, Box::new(model), 0, Some(&mut taps)).unwrap();
+    let mut backend =
+        CpuBackend::load(tensors, Box::new(model), 0, &Cache::default(), Some(&mut taps)).unwrap();
 
     let tensors = case.tensors();
     let picture = tensors.tensor("image0.u8").unwrap();

@@ -20,6 +20,7 @@ use gr00t_blackhole::encode::prompt::n17::IMAGE_TOKEN_ID;
 use gr00t_blackhole::encode::tokenizer::Tokenizer;
 use gr00t_blackhole::encode::{Encode, ModelInput};
 use gr00t_blackhole::policy::{Policy, PolicyOptions};
+use gr00t_blackhole::prepared::Cache;
 use gr00t_blackhole::program::mrope;
 use gr00t_blackhole::program::n17::Model;
 use sha2::{Digest, Sha256};
@@ -66,7 +67,8 @@ fn the_network_reproduces_the_stored_case() {
     let model = Model { config: config.clone(), slot, prefix_tokens: PREFIX_TOKENS };
     let mut taps = Taps::default();
     let tensors = Arc::clone(snapshot.tensors());
-    let mut backend = CpuBackend::load(tensors, Box::new(model), 0, Some(&mut taps)).unwrap();
+    let mut backend =
+        CpuBackend::load(tensors, Box::new(model), 0, &Cache::default(), Some(&mut taps)).unwrap();
     let output = backend.run(&input, &PredictOptions::default(), Some(&mut taps)).unwrap();
     case.check_taps(&taps);
     check("action_pred", &case.f32("action_pred").values, &output.actions, 1e-5);

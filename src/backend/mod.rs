@@ -13,6 +13,9 @@ pub trait Backend: Send {
     /// What it is, for logs: `cpu (2 threads)`.
     fn describe(&self) -> String;
 
+    /// Whether it computes what other backends are compared with: in f32, on the CPU.
+    fn is_reference(&self) -> bool;
+
     /// One forward pass, from model input to the normalised chunk; of the options it heeds `cancel` and `progress`. `taps` gets every named intermediate value.
     fn run(
         &mut self,

@@ -2,6 +2,7 @@
 
 mod embodiments;
 mod error;
+mod fingerprint;
 mod hub;
 mod json;
 mod layout;
@@ -20,6 +21,7 @@ mod tensors;
 
 pub use embodiments::{EmbodimentProblem, MAX_PICTURES};
 pub use error::CheckpointError;
+pub use fingerprint::fingerprint;
 pub use hub::resolve as resolve_hub_cache;
 pub use json::MAX_JSON_BYTES;
 pub use layout::{TIMESTEP_CHANNELS, TensorSpec};

@@ -4,7 +4,8 @@
 
 mod contract;
 mod doctor;
-mod observation_file;
+mod golden;
+mod policy_args;
 mod predict;
 mod progress;
 mod synth;
@@ -57,6 +58,9 @@ enum Command {
     Contract(contract::ContractArgs),
     /// Look for what keeps the node from working here: machine, checkpoint, parameters, DDS, the robot's topics.
     Doctor(doctor::DoctorArgs),
+    /// Record what a checkpoint predicts, and check that it is still predicted.
+    #[command(subcommand)]
+    Golden(golden::GoldenCommand),
     /// Compute one action chunk from an observation file; no ROS involved.
     Predict(predict::PredictArgs),
     /// Write the bundled recording: camera and joint states of a robot at a table, as a rosbag2 bag.
@@ -100,6 +104,7 @@ pub fn run() -> anyhow::Result<()> {
         Command::Node(args) => start::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Golden(command) => golden::run(&command),
         Command::Predict(args) => predict::run(&args),
         Command::MakeRecording(args) => recording::run(&args),
         #[cfg(feature = "ros")]

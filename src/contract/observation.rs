@@ -65,7 +65,7 @@ pub enum FrameError {
 }
 
 /// Everything that one prediction depends on, besides its noise.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
     /// Time of the observation in nanoseconds since the epoch of its clock: the newest header stamp that went in.
     pub stamp_ns: i64,

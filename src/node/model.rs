@@ -29,6 +29,7 @@ use super::worker::Worker;
 use crate::cli::WrongUsage;
 use crate::contract::{CancelToken, PredictOptions};
 use crate::encode::EncodeError;
+use crate::golden::Verdict;
 use crate::policy::{Policy, PolicyOptions, choose_embodiment, open_snapshot};
 
 /// A prediction that runs when the policy is to end gets this long to notice.
@@ -56,19 +57,28 @@ impl Model {
         controller: Option<Arc<Follower>>,
         cancel: CancelToken,
     ) -> Result<Self> {
-        let (options, settings, topics, warm_up) = {
+        let (options, settings, topics, warm_up, gate) = {
             let mut params = locked(&core.params);
             let options = policy_options(&params)?;
             let (settings, topics) = fit_to_robot(&mut params, &options, &core.remaps)?;
-            (options, settings, topics, params.integer("warm_up"))
+            (options, settings, topics, params.integer("warm_up"), settings::gate(&params))
         };
         info!("loading {}", options.snapshot.display());
         let loading = move || {
             let mut policy = Policy::load(&options)?;
-            warmed_up(&mut policy, warm_up, cancel)?;
-            anyhow::Ok(policy)
+            let verdict = gate
+                .look_at(&mut policy, || Policy::load(&options), &cancel)
+                .context("the policy does not pass the fidelity gate")?;
+            match verdict {
+                Verdict::Skipped => warn!("fidelity: {verdict}"),
+                _ => info!("fidelity: {verdict}"),
+            }
+            if !matches!(verdict, Verdict::Golden { .. }) {
+                warmed_up(&mut policy, warm_up, cancel)?;
+            }
+            anyhow::Ok((policy, verdict.to_string()))
         };
-        let policy = tokio::task::spawn_blocking(loading)
+        let (policy, fidelity) = tokio::task::spawn_blocking(loading)
             .await
             .context("loading the checkpoint panicked")??;
         check_given(&policy.instruction_check(), locked(&core.params).text(INSTRUCTION))
@@ -85,6 +95,7 @@ impl Model {
             embodiment: policy.embodiment().clone(),
             served: policy.served().to_vec(),
             backend: policy.backend(),
+            fidelity,
             noise_shape: policy.noise_shape(),
             instruction_check: policy.instruction_check(),
             sensors: Mutex::new(Sensors::new(&settings)),

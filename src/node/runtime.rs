@@ -27,6 +27,8 @@ pub struct Shared {
     pub served: Vec<String>,
     /// What computes the chunks.
     pub backend: String,
+    /// What the gate has seen of the policy.
+    pub fidelity: String,
     /// Rows and columns of the initial noise.
     pub noise_shape: [usize; 2],
     /// Whether the policy's prompt can hold an instruction.

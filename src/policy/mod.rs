@@ -10,7 +10,7 @@ use tracing::debug_span;
 
 use crate::backend::cpu::CpuBackend;
 use crate::backend::{Backend, BackendError, ModelOutput};
-use crate::checkpoint::{CheckpointError, Network, Snapshot};
+use crate::checkpoint::{Checkpoint, CheckpointError, Network, Snapshot, fingerprint};
 use crate::contract::{
     ActionChunk, Embodiment, Letterbox, Noise, Observation, PredictOptions, StageTimings, TapSink,
     Version,
@@ -18,6 +18,7 @@ use crate::contract::{
 use crate::decode::{self, DecodeError};
 use crate::encode::tokenizer::{Tokenizer, TokenizerError};
 use crate::encode::{self, Encode, EncodeError, FrameIntake, InstructionCheck, Viewer};
+use crate::prepared::Cache;
 use crate::program::{self, ModelPrograms, StageKind};
 
 /// Folder of a snapshot where tokenizer files are looked for first.
@@ -40,11 +41,15 @@ pub struct PolicyOptions {
     pub threads: usize,
     /// Version that the checkpoint has to be of; `None`: any.
     pub version: Option<Version>,
+    /// Where values that are computed from weights alone are kept from one start to the next; by default, nowhere.
+    pub cache: Cache,
 }
 
 /// A loaded policy for one embodiment.
 pub struct Policy {
     version: Version,
+    snapshot: PathBuf,
+    tensors: Arc<Checkpoint>,
     embodiment: Embodiment,
     served: Vec<String>,
     action_shape: [usize; 2],
@@ -124,9 +129,17 @@ impl Policy {
                 (Box::new(encoder), Box::new(model), &config.head)
             }
         };
-        let backend = CpuBackend::load(snapshot.tensors().clone(), model, options.threads, taps)?;
+        let backend = CpuBackend::load(
+            snapshot.tensors().clone(),
+            model,
+            options.threads,
+            &options.cache,
+            taps,
+        )?;
         Ok(Self {
             version: snapshot.version(),
+            snapshot: snapshot.dir().to_owned(),
+            tensors: snapshot.tensors().clone(),
             embodiment,
             served: snapshot.served().map(|embodiment| embodiment.tag.clone()).collect(),
             action_shape: [head.action_rows, head.action_width],
@@ -146,6 +159,21 @@ impl Policy {
     /// Every tag that the checkpoint serves.
     pub fn served(&self) -> &[String] {
         &self.served
+    }
+
+    /// The snapshot directory, inside the hub cache where one was given.
+    pub fn snapshot(&self) -> &Path {
+        &self.snapshot
+    }
+
+    /// See [`crate::checkpoint::fingerprint`].
+    pub fn fingerprint(&self) -> String {
+        fingerprint(&self.tensors)
+    }
+
+    /// Whether the chunks are what others are compared with: those of the CPU in f32.
+    pub fn is_reference(&self) -> bool {
+        self.backend.is_reference()
     }
 
     /// What computes the chunks, for logs.
@@ -192,13 +220,24 @@ impl Policy {
     /// # Errors
     /// The policy cannot predict.
     pub fn warm_up(&mut self, options: &PredictOptions) -> Result<Duration, PolicyError> {
+        let observation = self.made_up_observation()?;
         let start = Instant::now();
+        self.predict(&observation, options).map(|_| start.elapsed())
+    }
+
+    /// An observation without meaning that the policy takes: grey frames, and states in the middle of their range.
+    ///
+    /// # Errors
+    /// The checkpoint takes none of the usual frame sizes.
+    pub fn made_up_observation(&mut self) -> Result<Observation, PolicyError> {
+        let noise = Noise::Seed(self.version.default_seed());
         for size in warm_up::FRAME_SIZES {
             let observation = warm_up::observation(&self.embodiment, size);
-            match self.predict(&observation, options) {
+            match self.encoder.encode(&observation, &noise) {
+                Ok(_) => return Ok(observation),
                 // Some checkpoints take frames of one shape alone.
-                Err(PolicyError::Observation(EncodeError::AspectRatio { .. })) => {}
-                predicted => return predicted.map(|_| start.elapsed()),
+                Err(EncodeError::AspectRatio { .. }) => {}
+                Err(error) => return Err(PolicyError::Observation(error)),
             }
         }
         Err(PolicyError::NoFrameSize { tried: warm_up::FRAME_SIZES })

@@ -9,6 +9,7 @@ use gr00t_blackhole::contract::PredictOptions;
 use gr00t_blackhole::encode::ModelInput;
 use gr00t_blackhole::encode::image::n15::{FrameChain, OUTPUT_LEN};
 use gr00t_blackhole::encode::prompt::n15::IMAGE_TOKEN_ID;
+use gr00t_blackhole::prepared::Cache;
 use gr00t_blackhole::program::n15::Model;
 
 use super::common::data;
@@ -25,7 +26,8 @@ fn the_network_reproduces_the_stored_case() {
     let mut taps = Taps::default();
     let model = Model { config: config.clone(), slot };
     let tensors = Arc::clone(snapshot.tensors());
-    let mut backend = CpuBackend::load(tensors, Box::new(model), 0, Some(&mut taps)).unwrap();
+    let mut backend =
+        CpuBackend::load(tensors, Box::new(model), 0, &Cache::default(), Some(&mut taps)).unwrap();
 
     let mut pixels: Box<[f32; OUTPUT_LEN]> = vec![0.0; OUTPUT_LEN].try_into().unwrap();
     FrameChain::new().encode(&pattern(1, 256, 256), &mut pixels);

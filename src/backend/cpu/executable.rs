@@ -1,7 +1,5 @@
 //! A program with its buffers: allocation, inputs, stages.
 
-use std::collections::HashMap;
-
 use super::interpreter::Interpreter;
 use super::memory::Memory;
 use crate::backend::BackendError;
@@ -11,7 +9,7 @@ use crate::encode::ModelInput;
 use crate::program::{BufferId, BufferSource, IndexInput, Input, Op, Program, Stage, StageKind};
 
 /// What prepare programs export, by name.
-pub type Constants = HashMap<String, Vec<f32>>;
+pub type Constants = crate::prepared::Values;
 
 /// A program, and the memory that it works on.
 pub struct Executable {

@@ -21,11 +21,15 @@ use std::time::Instant;
 
 use executable::{Constants, Executable};
 
+use pulp::Arch;
+use tracing::info;
+
 use super::{Backend, BackendError, ModelOutput};
 use crate::checkpoint::Checkpoint;
 use crate::contract::{PredictOptions, TapSink};
 use crate::encode::ModelInput;
-use crate::program::{ACTIONS, Layout, ModelPrograms};
+use crate::prepared::{self, Cache};
+use crate::program::{ACTIONS, Layout, ModelPrograms, Program};
 
 /// Programs of this many layouts are kept ready; an instruction of another length makes another layout.
 const KEPT_LAYOUTS: usize = 4;
@@ -41,7 +45,8 @@ pub struct CpuBackend {
 }
 
 impl CpuBackend {
-    /// Runs the prepare program of `model`. `threads` 0 means all cores; `taps` gets the values named in it.
+    /// Runs the prepare program of `model`, or reads from `cache` what it has computed before. `threads` 0 means all
+    /// cores; `taps` gets the values named in the program, which then runs in any case.
     ///
     /// # Errors
     /// A tensor that the model needs is missing or has another shape, or no threads can be started.
@@ -49,6 +54,7 @@ impl CpuBackend {
         checkpoint: Arc<Checkpoint>,
         model: Box<dyn ModelPrograms>,
         threads: usize,
+        cache: &Cache,
         taps: Option<&mut dyn TapSink>,
     ) -> Result<Self, BackendError> {
         let threads = rayon::ThreadPoolBuilder::new()
@@ -56,9 +62,7 @@ impl CpuBackend {
             .thread_name(|number| format!("cpu-backend-{number}"))
             .build()
             .map_err(|error| BackendError::Threads { reason: error.to_string() })?;
-        let mut prepare = Executable::new(model.prepare(&checkpoint)?, &Constants::default())?;
-        prepare.run_all(&checkpoint, &threads, taps)?;
-        let constants = prepare.into_exports();
+        let constants = prepare(model.as_ref(), &checkpoint, &threads, cache, taps)?;
         Ok(Self { checkpoint, model, threads, constants, ready: Vec::new() })
     }
 
@@ -83,9 +87,48 @@ impl CpuBackend {
     }
 }
 
+/// What the prepare program of `model` exports.
+fn prepare(
+    model: &dyn ModelPrograms,
+    checkpoint: &Checkpoint,
+    threads: &rayon::ThreadPool,
+    cache: &Cache,
+    taps: Option<&mut dyn TapSink>,
+) -> Result<Constants, BackendError> {
+    let start = Instant::now();
+    let program = model.prepare(checkpoint)?;
+    // Who listens to values wants them computed.
+    if taps.is_some() || !cache.is_on() {
+        return run_prepare(program, checkpoint, threads, taps);
+    }
+    let vectors = format!("{:?}", Arch::new());
+    let key = threads.install(|| prepared::key(&program, checkpoint, &vectors))?;
+    let (constants, warm) =
+        cache.get_or(&key, || run_prepare(program, checkpoint, threads, None))?;
+    let seconds = start.elapsed().as_secs_f64();
+    let how = if warm { "read from the cache" } else { "computed" };
+    info!("what no input changes was {how} in {seconds:.3} s");
+    Ok(constants)
+}
+
+fn run_prepare(
+    program: Program,
+    checkpoint: &Checkpoint,
+    threads: &rayon::ThreadPool,
+    taps: Option<&mut dyn TapSink>,
+) -> Result<Constants, BackendError> {
+    let mut prepare = Executable::new(program, &Constants::default())?;
+    prepare.run_all(checkpoint, threads, taps)?;
+    Ok(prepare.into_exports())
+}
+
 impl Backend for CpuBackend {
     fn describe(&self) -> String {
         format!("cpu ({} threads, f32)", self.threads.current_num_threads())
+    }
+
+    fn is_reference(&self) -> bool {
+        true
     }
 
     fn run(

@@ -163,6 +163,7 @@ fn backend(shared: &Shared, names: &Names<'_>) -> Status {
     status.value("version", shared.version.name());
     status.value("embodiment", &shared.embodiment.tag);
     status.value("backend", &shared.backend);
+    status.value("fidelity", &shared.fidelity);
     status.value("snapshot", params.text("snapshot"));
     let threads = match params.integer("threads") {
         0 => "all cores".to_owned(),

@@ -3,6 +3,7 @@
 use super::super::qos::{Durability, History, Reliability};
 use super::super::stop::Stop;
 use super::value::{Default, Range, Value};
+use crate::golden::DEFAULT_FLOOR;
 
 /// What a parameter belongs to: the node, or every camera or group of the robot that is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +115,35 @@ pub const TABLE: &[Entry] = &[
         "warm_up",
         Default::Integer(1),
         Range::Integer(0, 100),
-        "Predictions on a made-up observation while the node configures; it does not configure if the policy cannot predict. 0 for none.",
+        "Predictions while the node configures, on the golden's observation or, without a golden, on a made-up one; it does not configure if the policy cannot predict. 0 for none, but one on the golden.",
+    ),
+    fixed(
+        Scope::Node,
+        "golden",
+        Default::Text(""),
+        Range::Any,
+        "Directory of a golden, an observation with the chunk that is known to be right (gr00t_blackhole golden record); empty for golden/EMBODIMENT in the snapshot, if it is there.",
+    ),
+    fixed(
+        Scope::Node,
+        "fidelity_gate",
+        Default::Bool(true),
+        Range::Any,
+        "Whether the node refuses to configure when the policy's chunk for the golden is not the known one, or, without a golden, when another backend does not compute what the CPU does in f32.",
+    ),
+    fixed(
+        Scope::Node,
+        "fidelity_floor",
+        Default::Double(DEFAULT_FLOOR),
+        Range::Double(0.0, 1.0),
+        "Lowest correlation (PCC) and concordance with the golden, for every action group, at which the node configures.",
+    ),
+    fixed(
+        Scope::Node,
+        "cache_dir",
+        Default::Text(""),
+        Range::Any,
+        "Directory for what is computed from weights alone, which makes the next start faster; empty for GR00T_CACHE_DIR or ~/.cache/gr00t_blackhole, none for no cache.",
     ),
     live(
         "instruction",

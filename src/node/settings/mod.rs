@@ -11,14 +11,18 @@ use super::params::{Names, ParamError, ParamErrors, Params};
 use super::remap::Remaps;
 use super::trajectory::{ActionJoints, Start};
 use crate::contract::{Embodiment, Letterbox, Version};
+use crate::golden::Gate;
 use crate::history::{CameraInput, Gates, Inputs, StateInput, Timeline};
 use crate::policy::PolicyOptions;
+use crate::prepared::{self, Cache};
 
 pub use cameras::{CameraSettings, Transport};
 pub use limits::on_violation;
 pub use poses::PoseSettings;
 pub use states::{StateSettings, TransformSettings};
 
+/// The value of `cache_dir` for none at all.
+const NO_CACHE: &str = "none";
 const NANOSECONDS_PER_MS: i64 = 1_000_000;
 const NANOSECONDS_PER_S: f64 = 1e9;
 
@@ -72,7 +76,29 @@ pub fn policy_options(params: &Params) -> Option<PolicyOptions> {
         // The range of the parameter begins at 0.
         threads: usize::try_from(params.integer("threads")).unwrap_or(0),
         version: version(params),
+        cache: cache(params),
     })
+}
+
+/// The parameter `cache_dir`.
+fn cache(params: &Params) -> Cache {
+    Cache::new(match params.text("cache_dir") {
+        "" => prepared::default_dir(),
+        NO_CACHE => None,
+        dir => Some(dir.into()),
+    })
+}
+
+/// The gate that a policy passes before the node is configured.
+pub fn gate(params: &Params) -> Gate {
+    let golden = Some(params.text("golden")).filter(|dir| !dir.is_empty());
+    Gate {
+        on: params.bool("fidelity_gate"),
+        floor: params.double("fidelity_floor"),
+        golden: golden.map(Into::into),
+        // Its range begins at 0.
+        times: u32::try_from(params.integer("warm_up")).unwrap_or(0),
+    }
 }
 
 /// The seed of the next chunk: the parameter `seed`, or the version's own.

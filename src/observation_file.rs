@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::contract::{Frame, Noise, Observation};
 use crate::picture;
@@ -27,7 +27,7 @@ use crate::picture;
 /// ```
 ///
 /// Picture paths are relative to the file. A camera with several frames takes a list, oldest first.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct ObservationFile {
     instruction: String,
@@ -38,13 +38,16 @@ struct ObservationFile {
     /// Nanoseconds since the epoch.
     #[serde(default)]
     stamp_ns: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<u64>,
     /// Row-major, `[action rows, action width]` of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
     noise: Option<Vec<f32>>,
 }
 
 /// The picture files of one camera.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
 struct Pictures(Vec<PathBuf>);
 
 impl<'de> Deserialize<'de> for Pictures {
@@ -139,6 +142,43 @@ pub fn read(path: &Path) -> anyhow::Result<(Observation, Option<Noise>)> {
     Ok((observation, noise))
 }
 
+/// Writes an observation file, and its frames as PNG files beside it; [`read`] gives the same observation back.
+///
+/// # Errors
+/// What the file system reports, with the file.
+pub fn write(path: &Path, observation: &Observation, noise: &Noise) -> anyhow::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut frames = BTreeMap::new();
+    for (camera, (key, taken)) in observation.frames.iter().enumerate() {
+        let names = (0..taken.len()).map(|frame| format!("camera{camera}_frame{frame}.png").into());
+        let names: Vec<PathBuf> = names.collect();
+        for (name, frame) in names.iter().zip(taken) {
+            write_frame(&folder.join(name), frame)?;
+        }
+        frames.insert(key.clone(), Pictures(names));
+    }
+    let (seed, noise) = match noise {
+        Noise::Seed(seed) => (Some(*seed), None),
+        Noise::Explicit(values) => (None, Some(values.clone())),
+    };
+    let file = ObservationFile {
+        instruction: observation.instruction.clone(),
+        frames,
+        state: observation.state.clone(),
+        stamp_ns: observation.stamp_ns,
+        seed,
+        noise,
+    };
+    let text = serde_json::to_string_pretty(&file)? + "\n";
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn write_frame(path: &Path, frame: &Frame) -> anyhow::Result<()> {
+    let (width, height) = (frame.width(), frame.height());
+    image::save_buffer(path, frame.rgb(), width, height, image::ColorType::Rgb8)
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// Decodes a PNG or JPEG file.
 fn read_frame(path: &Path) -> anyhow::Result<Frame> {
     let name = || path.display().to_string();
@@ -162,6 +202,32 @@ mod tests {
         assert!(text.contains("the key 'arm' stands twice"), "{text}");
         let text = refusal(r#"{"cam": "a.png", "cam": "b.png"}"#, "{}");
         assert!(text.contains("the key 'cam' stands twice"), "{text}");
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let frame = |value: u8| {
+            let rgb = (0..3 * 64 * 70).map(|i| (i as u8).wrapping_mul(value)).collect();
+            Arc::new(Frame::new(64, 70, rgb).unwrap())
+        };
+        let observation = Observation {
+            stamp_ns: -7,
+            frames: BTreeMap::from([
+                ("a/b".to_owned(), vec![frame(3), frame(5)]),
+                ("c".to_owned(), vec![frame(7)]),
+            ]),
+            state: BTreeMap::from([("arm".to_owned(), vec![0.1, -0.0, 5e-324, 1e300])]),
+            instruction: "say \"pear\"".to_owned(),
+        };
+        let path = folder.path().join("observation.json");
+        for noise in [Noise::Seed(u64::MAX), Noise::Explicit(vec![0.1, -0.0, 1e-45])] {
+            write(&path, &observation, &noise).unwrap();
+            let (found, found_noise) = read(&path).unwrap();
+            assert_eq!(found, observation);
+            assert_eq!(found.state["arm"][1].to_bits(), (-0.0f64).to_bits());
+            assert_eq!(found_noise, Some(noise));
+        }
     }
 
     #[test]

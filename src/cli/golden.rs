@@ -1,0 +1,89 @@
+//! `golden`: recording what a checkpoint predicts, and checking it.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::{Args, Subcommand};
+
+use super::policy_args::PolicyArgs;
+use crate::contract::CancelToken;
+use crate::golden::{self, Golden};
+use crate::observation_file;
+use crate::policy::Policy;
+
+#[derive(Debug, Subcommand)]
+pub enum GoldenCommand {
+    /// Predict once with the CPU in f32 and keep observation and chunk: the node then checks itself against them before
+    /// a robot depends on it.
+    Record(RecordArgs),
+    /// Predict from the observation of a golden and compare, group by group.
+    Check(CheckArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// Observation as JSON, as for `predict`; default: grey pictures and states in the middle of their range. One of the
+    /// robot's own says more.
+    #[arg(long)]
+    observation: Option<PathBuf>,
+    /// Directory to write, which must not exist; default: golden/EMBODIMENT in the snapshot, where the node looks.
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// Directory of the golden; default: golden/EMBODIMENT in the snapshot.
+    #[arg(long)]
+    golden: Option<PathBuf>,
+    /// Lowest correlation and concordance of every action group that passes.
+    #[arg(long, default_value_t = golden::DEFAULT_FLOOR)]
+    floor: f64,
+    /// Predictions, all of which have to give the same bytes.
+    #[arg(long, default_value_t = 2)]
+    times: u32,
+}
+
+pub fn run(command: &GoldenCommand) -> anyhow::Result<()> {
+    match command {
+        GoldenCommand::Record(args) => record(args),
+        GoldenCommand::Check(args) => check(args),
+    }
+}
+
+fn record(args: &RecordArgs) -> anyhow::Result<()> {
+    let mut policy = Policy::load(&args.policy.options())?;
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None => golden::place(policy.snapshot(), &policy.embodiment().tag)?,
+    };
+    let golden = match &args.observation {
+        Some(path) => {
+            let (observation, noise) = observation_file::read(path)?;
+            Golden::record(&mut policy, observation, noise)?
+        }
+        None => {
+            let observation = policy.made_up_observation()?;
+            Golden::record(&mut policy, observation, None)?
+        }
+    };
+    golden.write(&out)?;
+    super::print(&format!("{} recorded with {}\n", out.display(), policy.backend()))
+}
+
+fn check(args: &CheckArgs) -> anyhow::Result<()> {
+    let mut policy = Policy::load(&args.policy.options())?;
+    let tag = policy.embodiment().tag.clone();
+    let Some(dir) = golden::find(args.golden.as_deref(), policy.snapshot(), &tag)? else {
+        let place = golden::place(policy.snapshot(), &tag)?;
+        bail!("there is no golden in {}; make one with `golden record`", place.display());
+    };
+    let agreement =
+        golden::check(&mut policy, &dir, args.floor, args.times, &CancelToken::default())?;
+    let lines = agreement.0.iter().map(|group| format!("{group}\n"));
+    super::print(&lines.collect::<String>())
+}

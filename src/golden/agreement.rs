@@ -1,0 +1,188 @@
+//! How well a chunk agrees with the one that is known to be right.
+
+use std::fmt;
+
+use crate::contract::ActionGroup;
+
+/// Largest difference of a group that does not move in the golden, relative to its size or 1, whichever is larger.
+const STILL_TOLERANCE: f64 = 1e-3;
+
+/// The agreement of all groups of a chunk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Agreement(pub Vec<GroupAgreement>);
+
+/// The agreement of one group, all rows and columns together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupAgreement {
+    pub name: String,
+    /// Pearson's correlation; `None` if the golden, or the chunk, has the same value everywhere.
+    pub pcc: Option<f64>,
+    /// Lin's concordance: as the correlation, but lower where scale or offset differ; `None` as above.
+    pub concordance: Option<f64>,
+    /// Largest difference of a value, in the unit of the group.
+    pub max_difference: f64,
+    /// Largest size of a golden value.
+    pub size: f64,
+}
+
+/// Why two chunks cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Incomparable {
+    #[error("the golden has the groups {golden}, the chunk has {chunk}")]
+    Groups { golden: String, chunk: String },
+    #[error("group '{group}' has {golden} values in the golden and {chunk} in the chunk")]
+    Shape { group: String, golden: String, chunk: String },
+}
+
+impl Agreement {
+    /// Compares the groups of a chunk with those of a golden.
+    ///
+    /// # Errors
+    /// Other groups, or other shapes.
+    pub fn of(golden: &[ActionGroup], chunk: &[ActionGroup]) -> Result<Self, Incomparable> {
+        let names = |groups: &[ActionGroup]| {
+            groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        if names(golden) != names(chunk) {
+            return Err(Incomparable::Groups { golden: names(golden), chunk: names(chunk) });
+        }
+        golden
+            .iter()
+            .zip(chunk)
+            .map(|(golden, chunk)| group(golden, chunk))
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+
+    /// The groups whose agreement is below `floor`.
+    pub fn below(&self, floor: f64) -> impl Iterator<Item = &GroupAgreement> {
+        self.0.iter().filter(move |group| !group.reaches(floor))
+    }
+}
+
+impl fmt::Display for Agreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let groups: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&groups.join("; "))
+    }
+}
+
+impl GroupAgreement {
+    /// Whether correlation and concordance reach `floor`; where one of the chunks does not move, whether the values are
+    /// the same but for rounding.
+    pub fn reaches(&self, floor: f64) -> bool {
+        match (self.pcc, self.concordance) {
+            (Some(pcc), Some(concordance)) => pcc >= floor && concordance >= floor,
+            _ => self.max_difference <= STILL_TOLERANCE * self.size.max(1.0),
+        }
+    }
+}
+
+impl fmt::Display for GroupAgreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.name)?;
+        match (self.pcc, self.concordance) {
+            (Some(pcc), Some(concordance)) => {
+                write!(f, "PCC {pcc:.6}, concordance {concordance:.6}, ")?;
+            }
+            _ => write!(f, "does not move, ")?,
+        }
+        write!(f, "max|d| {:.3e} of {:.3}", self.max_difference, self.size)
+    }
+}
+
+fn group(golden: &ActionGroup, chunk: &ActionGroup) -> Result<GroupAgreement, Incomparable> {
+    let shape =
+        |group: &ActionGroup| format!("{}x{}", group.values.len() / group.dim.max(1), group.dim);
+    if shape(golden) != shape(chunk) {
+        return Err(Incomparable::Shape {
+            group: golden.name.clone(),
+            golden: shape(golden),
+            chunk: shape(chunk),
+        });
+    }
+    let pairs = || {
+        let values = golden.values.iter().zip(&chunk.values);
+        values.map(|(golden, chunk)| (f64::from(*golden), f64::from(*chunk)))
+    };
+    let count = golden.values.len() as f64;
+    let mean = |of: fn((f64, f64)) -> f64| pairs().map(of).sum::<f64>() / count;
+    let (golden_mean, chunk_mean) = (mean(|(golden, _)| golden), mean(|(_, chunk)| chunk));
+    let (mut golden_variance, mut chunk_variance, mut covariance) = (0.0, 0.0, 0.0);
+    for (golden, chunk) in pairs() {
+        let (golden, chunk) = (golden - golden_mean, chunk - chunk_mean);
+        golden_variance += golden * golden / count;
+        chunk_variance += chunk * chunk / count;
+        covariance += golden * chunk / count;
+    }
+    let moves = golden_variance > 0.0 && chunk_variance > 0.0;
+    let offset = golden_mean - chunk_mean;
+    Ok(GroupAgreement {
+        name: golden.name.clone(),
+        pcc: moves.then(|| covariance / (golden_variance * chunk_variance).sqrt()),
+        concordance: moves
+            .then(|| 2.0 * covariance / (golden_variance + chunk_variance + offset * offset)),
+        max_difference: pairs().map(|(golden, chunk)| (golden - chunk).abs()).fold(0.0, f64::max),
+        size: pairs().map(|(golden, _)| golden.abs()).fold(0.0, f64::max),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Representation;
+
+    fn made(values: &[f32]) -> Vec<ActionGroup> {
+        let (name, values) = ("arm".to_owned(), values.to_vec());
+        vec![ActionGroup { name, representation: Representation::Absolute, dim: 2, values }]
+    }
+
+    fn agreement(golden: &[f32], chunk: &[f32]) -> GroupAgreement {
+        Agreement::of(&made(golden), &made(chunk)).unwrap().0.remove(0)
+    }
+
+    const GOLDEN: [f32; 6] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
+
+    #[test]
+    fn the_same_agrees_wholly() {
+        let found = agreement(&GOLDEN, &GOLDEN);
+        assert_eq!((found.pcc, found.concordance), (Some(1.0), Some(1.0)));
+        assert_eq!((found.max_difference, found.size), (0.0, 5.0));
+        assert!(found.reaches(1.0));
+    }
+
+    #[test]
+    fn scale_and_offset_do_not_hide_behind_the_correlation() {
+        // By hand: variances 35/12 and 35/3, covariance 35/6, means 2.5 and 5.
+        let doubled = agreement(&GOLDEN, &GOLDEN.map(|value| 2.0 * value));
+        assert!((doubled.pcc.unwrap() - 1.0).abs() < 1e-12);
+        let expected = (35.0 / 3.0) / (35.0 / 12.0 + 35.0 / 3.0 + 6.25);
+        assert!((doubled.concordance.unwrap() - expected).abs() < 1e-12);
+        assert_eq!(doubled.max_difference, 5.0);
+        assert!(!doubled.reaches(0.999));
+        assert!(!agreement(&GOLDEN, &GOLDEN.map(|value| value + 1.0)).reaches(0.999));
+        assert!(agreement(&GOLDEN, &GOLDEN.map(|value| value + 0.001)).reaches(0.999));
+    }
+
+    #[test]
+    fn opposite_motion_is_far_below_any_floor() {
+        let found = agreement(&GOLDEN, &GOLDEN.map(|value| 5.0 - value));
+        assert!((found.pcc.unwrap() + 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_group_that_does_not_move_is_held_to_its_values() {
+        assert!(agreement(&[3.0; 4], &[3.0; 4]).reaches(1.0));
+        assert!(agreement(&[300.0; 4], &[300.1; 4]).reaches(0.999));
+        for other in [[3.1; 4], [3.0, 3.0, 3.0, 3.1], [f32::MAX; 4]] {
+            assert!(!agreement(&[3.0; 4], &other).reaches(0.0), "{other:?}");
+        }
+        assert!(!agreement(&[0.0, 1.0], &[0.5, 0.5]).reaches(0.0));
+    }
+
+    #[test]
+    fn other_groups_and_shapes_are_no_agreement() {
+        assert!(Agreement::of(&made(&GOLDEN), &made(&GOLDEN[..4])).is_err());
+        assert!(Agreement::of(&made(&GOLDEN), &[]).is_err());
+    }
+}

@@ -1,0 +1,204 @@
+//! Holding a policy to its golden.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::agreement::Incomparable;
+use super::{Agreement, Golden, GoldenError, place};
+use crate::contract::{CancelToken, Noise, PredictOptions};
+use crate::policy::{Policy, PolicyError};
+
+/// How a policy is looked at before a robot depends on it.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    /// Whether it is compared at all.
+    pub on: bool,
+    /// Lowest correlation and concordance of every action group that passes.
+    pub floor: f64,
+    /// Directory of the golden; `None`: that of the embodiment in the snapshot, if there is one.
+    pub golden: Option<PathBuf>,
+    /// Predictions from the golden's observation; one at least is made.
+    pub times: u32,
+}
+
+/// What the gate has seen of a policy that it lets pass.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    Golden {
+        dir: PathBuf,
+        agreement: Agreement,
+    },
+    /// There is no golden; compared with the CPU in f32.
+    Cpu {
+        agreement: Agreement,
+    },
+    /// There is no golden, and the policy runs on the CPU in f32 itself.
+    Reference,
+    /// The gate is switched off.
+    Skipped,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Golden { dir, agreement } => {
+                write!(f, "agrees with the golden in {}: {agreement}", dir.display())
+            }
+            Verdict::Cpu { agreement } => write!(f, "agrees with the CPU in f32: {agreement}"),
+            Verdict::Reference => f.write_str(
+                "not compared: there is no golden, and the CPU in f32 is the reference itself",
+            ),
+            Verdict::Skipped => f.write_str("not compared: the gate is switched off"),
+        }
+    }
+}
+
+/// Why a policy does not pass.
+#[derive(Debug, thiserror::Error)]
+pub enum GateError {
+    #[error(transparent)]
+    Golden(#[from] GoldenError),
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    #[error(
+        "the golden in {} was recorded with another checkpoint (fingerprint {found}, not {wanted}); \
+         record one with this checkpoint: gr00t_blackhole golden record", dir.display()
+    )]
+    OtherCheckpoint { dir: PathBuf, found: String, wanted: String },
+    #[error("the golden in {} is of embodiment '{found}', not of '{wanted}'", dir.display())]
+    OtherEmbodiment { dir: PathBuf, found: String, wanted: String },
+    #[error("the golden in {} does not fit: {problem}", dir.display())]
+    Incomparable { dir: PathBuf, problem: Incomparable },
+    #[error(
+        "the chunk for the golden in {} is not the known one; agreement below {floor}: {groups}", dir.display()
+    )]
+    Below { dir: PathBuf, floor: f64, groups: Agreement },
+    #[error("the backend does not compute what the CPU does in f32: {0}")]
+    OtherGroups(Incomparable),
+    #[error(
+        "the backend does not compute what the CPU does in f32; agreement below {floor}: {groups}"
+    )]
+    BelowCpu { floor: f64, groups: Agreement },
+    #[error(
+        "prediction {number} of the golden in {} gave other bytes than the first one", dir.display()
+    )]
+    NotRepeatable { dir: PathBuf, number: u32 },
+}
+
+/// The directory of the golden that a policy is held to: the given one, or that of its embodiment in the snapshot;
+/// `None` if there is none.
+///
+/// # Errors
+/// The given directory does not exist.
+pub fn find(
+    given: Option<&Path>,
+    snapshot: &Path,
+    tag: &str,
+) -> Result<Option<PathBuf>, GoldenError> {
+    if let Some(dir) = given {
+        if dir.is_dir() {
+            return Ok(Some(dir.to_owned()));
+        }
+        return Err(GoldenError::Read(format!("{} is no directory", dir.display())));
+    }
+    // A tag that no directory can have has no golden.
+    Ok(place(snapshot, tag).ok().filter(|dir| dir.is_dir()))
+}
+
+impl Gate {
+    /// Looks at `policy`; `cpu` loads the same policy for the CPU in f32, where it is needed.
+    ///
+    /// # Errors
+    /// The policy does not answer as it should, or what it is to be held to cannot be used.
+    pub fn look_at(
+        &self,
+        policy: &mut Policy,
+        cpu: impl FnOnce() -> Result<Policy, PolicyError>,
+        cancel: &CancelToken,
+    ) -> Result<Verdict, GateError> {
+        if !self.on {
+            return Ok(Verdict::Skipped);
+        }
+        let golden = find(self.golden.as_deref(), policy.snapshot(), &policy.embodiment().tag)?;
+        if let Some(dir) = golden {
+            let agreement = check(policy, &dir, self.floor, self.times, cancel)?;
+            return Ok(Verdict::Golden { dir, agreement });
+        }
+        if policy.is_reference() {
+            return Ok(Verdict::Reference);
+        }
+        let agreement = compare(policy, &mut cpu()?, self.floor, cancel)?;
+        Ok(Verdict::Cpu { agreement })
+    }
+}
+
+/// Predicts once from a made-up observation, with `policy` and with `reference`.
+fn compare(
+    policy: &mut Policy,
+    reference: &mut Policy,
+    floor: f64,
+    cancel: &CancelToken,
+) -> Result<Agreement, GateError> {
+    let observation = reference.made_up_observation()?;
+    let options = PredictOptions {
+        noise: Some(Noise::Seed(reference.version().default_seed())),
+        cancel: cancel.clone(),
+        ..Default::default()
+    };
+    let expected = reference.predict(&observation, &options)?;
+    let found = policy.predict(&observation, &options)?;
+    let agreement =
+        Agreement::of(&expected.groups, &found.groups).map_err(GateError::OtherGroups)?;
+    let below: Vec<_> = agreement.below(floor).cloned().collect();
+    if below.is_empty() {
+        return Ok(agreement);
+    }
+    Err(GateError::BelowCpu { floor, groups: Agreement(below) })
+}
+
+/// Predicts from the observation of the golden in `dir`, `times` times, and compares.
+///
+/// # Errors
+/// The golden is damaged or of something else; the policy does not answer, not the same twice, or with a chunk of which
+/// some group agrees less than `floor`.
+pub fn check(
+    policy: &mut Policy,
+    dir: &Path,
+    floor: f64,
+    times: u32,
+    cancel: &CancelToken,
+) -> Result<Agreement, GateError> {
+    let golden = Golden::read(dir)?;
+    let in_dir = || dir.to_owned();
+    let answer = &golden.answer;
+    let tag = &policy.embodiment().tag;
+    if answer.embodiment != *tag {
+        let (found, wanted) = (answer.embodiment.clone(), tag.clone());
+        return Err(GateError::OtherEmbodiment { dir: in_dir(), found, wanted });
+    }
+    let fingerprint = policy.fingerprint();
+    if answer.checkpoint != fingerprint {
+        let (found, wanted) = (answer.checkpoint.clone(), fingerprint);
+        return Err(GateError::OtherCheckpoint { dir: in_dir(), found, wanted });
+    }
+    let options = PredictOptions {
+        noise: Some(golden.noise.clone()),
+        cancel: cancel.clone(),
+        ..Default::default()
+    };
+    let first = policy.predict(&golden.observation, &options)?;
+    for number in 2..=times {
+        let again = policy.predict(&golden.observation, &options)?;
+        let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+        if bits(&again.normalized) != bits(&first.normalized) {
+            return Err(GateError::NotRepeatable { dir: in_dir(), number });
+        }
+    }
+    let agreement = Agreement::of(&answer.groups, &first.groups)
+        .map_err(|problem| GateError::Incomparable { dir: in_dir(), problem })?;
+    let below: Vec<_> = agreement.below(floor).cloned().collect();
+    if below.is_empty() {
+        return Ok(agreement);
+    }
+    Err(GateError::Below { dir: in_dir(), floor, groups: Agreement(below) })
+}
