@@ -3,6 +3,7 @@
 use std::env;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -98,7 +99,10 @@ impl Cache {
 /// Puts a file in its place whole, whoever else does the same.
 fn write(dir: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::create_dir_all(dir)?;
-    let mut file = tempfile::Builder::new().prefix(PARTIAL).tempfile_in(dir)?;
+    // Other users may read what does not have to be computed again.
+    let readable = fs::Permissions::from_mode(0o644);
+    let mut file =
+        tempfile::Builder::new().prefix(PARTIAL).permissions(readable).tempfile_in(dir)?;
     file.write_all(bytes)?;
     file.as_file().sync_data()?;
     file.persist(path)?;
@@ -130,7 +134,6 @@ fn tidy(dir: &Path) {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
-    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
     use crate::checkpoint::synth::{self, Size};
