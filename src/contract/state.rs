@@ -24,6 +24,18 @@ pub enum StateError {
     NotFinite { group: String, index: usize, value: f64 },
 }
 
+impl StateError {
+    /// The group that it is about.
+    pub fn group(&self) -> &str {
+        match self {
+            StateError::Missing { group, .. }
+            | StateError::Unknown { group, .. }
+            | StateError::Width { group, .. }
+            | StateError::NotFinite { group, .. } => group,
+        }
+    }
+}
+
 /// The values of one state group as they were observed, `[spec.dim]`.
 ///
 /// # Errors

@@ -11,12 +11,14 @@ pub mod noise;
 pub mod prompt;
 mod request;
 mod seen;
+mod shapes;
 pub mod state;
 pub mod tokenizer;
 
 use std::sync::Arc;
 
 pub use seen::{Seen, Viewer, side_by_side};
+pub use shapes::FrameShapes;
 
 use crate::contract::{Frame, Noise, Observation};
 use crate::program::Layout;
@@ -32,6 +34,11 @@ pub trait Encode: Send {
 
     /// Tells whether an instruction can be encoded, ahead of the request and from any thread.
     fn instruction_check(&self) -> InstructionCheck;
+
+    /// The shapes of frames that are accepted, for checks ahead of the request and from any thread.
+    fn frame_shapes(&self) -> FrameShapes {
+        FrameShapes::default()
+    }
 
     /// Where frames may be handed in as they arrive, so that a request pays only for what is new; `None` if this encoder
     /// has no use for them.
@@ -91,7 +98,12 @@ pub enum EncodeError {
     #[error(
         "frames of {first} and {other} do not become equally large pictures; give all cameras one ratio of width to height"
     )]
-    UnequalPictures { first: String, other: String },
+    UnequalPictures {
+        /// The one of `other`.
+        camera: String,
+        first: String,
+        other: String,
+    },
     #[error(
         "the checkpoint's processor_config.json has no 'letter_box_transform'; set letterbox to on or off, as the \
          checkpoint was trained"
@@ -105,6 +117,31 @@ pub enum EncodeError {
     State(#[from] state::StateEncodeError),
     #[error(transparent)]
     Noise(#[from] noise::NoiseError),
+}
+
+/// The part of an observation that an error is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Culprit<'a> {
+    Camera(&'a str),
+    StateGroup(&'a str),
+    Instruction,
+}
+
+impl EncodeError {
+    /// The one part that is to blame; `None` where the error is not about a single one.
+    pub fn culprit(&self) -> Option<Culprit<'_>> {
+        match self {
+            EncodeError::MissingCamera { camera, .. }
+            | EncodeError::UnknownCamera { camera, .. }
+            | EncodeError::FrameCount { camera, .. }
+            | EncodeError::AspectRatio { camera, .. }
+            | EncodeError::PictureTokens { camera, .. }
+            | EncodeError::UnequalPictures { camera, .. } => Some(Culprit::Camera(camera)),
+            EncodeError::State(error) => error.group().map(Culprit::StateGroup),
+            EncodeError::Prompt(_) => Some(Culprit::Instruction),
+            EncodeError::LetterboxOpen | EncodeError::FrameChain(_) | EncodeError::Noise(_) => None,
+        }
+    }
 }
 
 /// The numbers that a model reads, for one request.

@@ -28,6 +28,19 @@ pub enum StateEncodeError {
     Rotation { group: String, values: Vec<f64> },
 }
 
+impl StateEncodeError {
+    /// The state group that it is about; `None` for all of them together.
+    pub fn group(&self) -> Option<&str> {
+        match self {
+            StateEncodeError::State(error) => Some(error.group()),
+            StateEncodeError::Statistics { group, .. }
+            | StateEncodeError::Overflow { group, .. }
+            | StateEncodeError::Rotation { group, .. } => Some(group),
+            StateEncodeError::TooWide { .. } => None,
+        }
+    }
+}
+
 /// Encodes `state` for the model: `[width]`, the groups in the embodiment's order, zeros behind them.
 ///
 /// Raw values are rounded to f32 first, as the data sets hold them (spec N1.6, section 6.1); N1.5 takes them as they are.

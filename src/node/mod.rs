@@ -1,6 +1,8 @@
 //! The ROS 2 node: sensor topics in, action chunks out; and the tools beside it on the topics.
 
 pub mod action;
+#[cfg(any(feature = "ros", test))]
+mod blame;
 pub mod cause_counters;
 pub mod compressed;
 pub mod frames;

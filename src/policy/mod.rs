@@ -17,7 +17,9 @@ use crate::contract::{
 };
 use crate::decode::{self, DecodeError};
 use crate::encode::tokenizer::{Tokenizer, TokenizerError};
-use crate::encode::{self, Encode, EncodeError, FrameIntake, InstructionCheck, Viewer};
+use crate::encode::{
+    self, Encode, EncodeError, FrameIntake, FrameShapes, InstructionCheck, Viewer,
+};
 use crate::program::{self, ModelPrograms, StageKind};
 
 /// Folder of a snapshot where tokenizer files are looked for first.
@@ -156,6 +158,11 @@ impl Policy {
     /// Where frames may be handed in as they arrive, so that a prediction pays only for what is new.
     pub fn intake(&self) -> Option<Arc<dyn FrameIntake>> {
         self.encoder.intake()
+    }
+
+    /// The shapes of camera frames that the policy accepts.
+    pub fn frame_shapes(&self) -> FrameShapes {
+        self.encoder.frame_shapes()
     }
 
     /// Tells whether an instruction would be accepted, from any thread.

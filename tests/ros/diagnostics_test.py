@@ -113,6 +113,35 @@ class DiagnosticsCase(NodeCase):
         self.assertTrue(self.peer.call(ChangeState, f'{NODE}/change_state', request, PATIENCE).success)
 
 
+class ShapeTest(DiagnosticsCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.snapshot = synthetic_snapshot('tiny', 'n17')
+
+    def test_case_61_a_camera_of_another_shape_is_an_error_and_the_input_of_the_goal(self):
+        parameters = droid.parameters(self.snapshot, rate_hz=0.0, goal_start_timeout_ms=500)
+        self.node, self.peer = self.start_node(parameters)
+        self.listen()
+        robot = Droid(self.peer)
+        robot.still[WRIST] = picture(320, 240, 1)
+        sentence = f"camera '{WRIST}' gives frames of 320x240"
+        refused = lambda level, message, _: level in levels(ERROR) and sentence in message
+        _, message, values = self.wait_for_status(f'policy: camera {WRIST}', refused, 'refused')
+        self.assertIn('width divided by height must be from 1.686 to 1.814', message)
+        self.assertGreater(int(values['refused']), 0)
+        self.wait_for_level(f'policy: camera {EXTERIOR}', OK)
+
+        client = ActionClient(self.peer.node, PredictChunk, f'{NODE}/predict_chunk')
+        self.peer.wait_for(client.server_is_ready, PATIENCE, 'the action server')
+        sent = client.send_goal_async(PredictChunk.Goal(instruction='pick the pear', chunks=1))
+        self.peer.wait_for(sent.done, PATIENCE, 'the answer to the goal')
+        result = sent.result().get_result_async()
+        self.peer.wait_for(result.done, PATIENCE, 'the result')
+        result = result.result().result
+        self.assertEqual((result.reason, result.input), (PredictChunk.Result.BAD_INPUT, WRIST), result.message)
+        self.assertIn(sentence, result.message)
+
+
 class InputTest(DiagnosticsCase):
     def test_case_01_a_camera_that_stops_is_an_error_at_once(self):
         self.start(camera_max_age_ms=400)

@@ -101,6 +101,7 @@ fn wrong_width_and_non_finite_values_are_refused() {
             matches!(error, StateEncodeError::State(StateError::NotFinite { index: 1, .. })),
             "{error}"
         );
+        assert_eq!(error.group(), Some("g"));
     }
 }
 
