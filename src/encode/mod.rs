@@ -188,11 +188,12 @@ impl ModelInput {
     }
 }
 
-/// To three decimals, so that a ratio as printed is still accepted.
-fn rounded_up(ratio: f64) -> f64 {
+/// A least ratio to three decimals, so that it is still accepted as printed.
+pub fn rounded_up(ratio: f64) -> f64 {
     (ratio * 1000.0).ceil() / 1000.0
 }
 
-fn rounded_down(ratio: f64) -> f64 {
+/// As [`rounded_up`], of a largest ratio.
+pub fn rounded_down(ratio: f64) -> f64 {
     (ratio * 1000.0).floor() / 1000.0
 }

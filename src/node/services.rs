@@ -125,6 +125,8 @@ fn contract(shared: &Shared) -> Contract {
 }
 
 fn cameras(shared: &Shared, max_age: f64) -> Vec<CameraSpec> {
+    // Least and largest.
+    let aspect_ratios = shared.frame_shapes.aspect_ratios().map(Vec::from).unwrap_or_default();
     let cameras = shared.settings.cameras.iter();
     let spec = cameras.map(|camera| CameraSpec {
         key: camera.key.clone(),
@@ -134,7 +136,7 @@ fn cameras(shared: &Shared, max_age: f64) -> Vec<CameraSpec> {
         step: shared.settings.dt_ns as f64 / NS_PER_S,
         min_side: *FRAME_SIDE.start(),
         max_side: *FRAME_SIDE.end(),
-        aspect_ratios: Vec::new(),
+        aspect_ratios: aspect_ratios.clone(),
         max_age,
     });
     spec.collect()

@@ -263,8 +263,17 @@ pub fn open_snapshot(options: &PolicyOptions) -> Result<Snapshot, PolicyError> {
     if let Some(wanted) = options.version.filter(|wanted| *wanted != found) {
         return Err(PolicyError::OtherVersion { dir: options.snapshot.clone(), wanted, found });
     }
-    if options.letterbox != Letterbox::Auto && found != Version::N17 {
-        return Err(PolicyError::NoLetterbox { wanted: options.letterbox, version: found });
+    check_letterbox(options.letterbox, found)?;
+    Ok(snapshot)
+}
+
+/// Whether a checkpoint of this version leaves the choice.
+///
+/// # Errors
+/// It does not.
+pub fn check_letterbox(wanted: Letterbox, version: Version) -> Result<(), PolicyError> {
+    if wanted != Letterbox::Auto && version != Version::N17 {
+        return Err(PolicyError::NoLetterbox { wanted, version });
     }
     Ok(snapshot)
 }
