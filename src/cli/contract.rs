@@ -15,8 +15,10 @@ use crate::encode::{EncodeError, FrameShapes, rounded_down, rounded_up};
 use crate::node::state::pose::PoseLayout;
 use crate::policy;
 
-/// Prints what a checkpoint serves: for every robot its cameras, its state and action groups, and how they are encoded;
-/// for robots that cannot be served, why. Weights are not loaded.
+/// Print what a checkpoint serves: robots with their cameras, state and action groups.
+///
+/// For every robot that is served: cameras and the shapes of their frames, state and action groups and how they are
+/// encoded; for the others, why they are not served. Weights are not loaded.
 #[derive(Debug, Args)]
 pub struct ContractArgs {
     /// Snapshot directory of the checkpoint.

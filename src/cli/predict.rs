@@ -12,6 +12,7 @@ use super::observation_file;
 use crate::contract::{ActionChunk, Letterbox, Noise, PredictOptions, Representation, Version};
 use crate::policy::{Policy, PolicyOptions};
 
+/// Compute one action chunk from an observation file; no ROS involved.
 #[derive(Debug, Args)]
 pub struct PredictArgs {
     /// Snapshot directory of the checkpoint.
