@@ -21,3 +21,4 @@ pub mod policy;
 pub mod program;
 pub mod recording;
 pub mod rotation;
+mod words;

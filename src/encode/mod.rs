@@ -22,6 +22,7 @@ pub use shapes::FrameShapes;
 
 use crate::contract::{Frame, Noise, Observation};
 use crate::program::Layout;
+use crate::words::names;
 
 /// Turns observations into model input; one implementation per version.
 pub trait Encode: Send {
@@ -66,9 +67,9 @@ pub trait FrameIntake: Send + Sync {
 /// Why an observation is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    #[error("camera '{camera}' is missing; the observation has {found:?}")]
+    #[error("camera '{camera}' is missing; the observation has {}", names(.found))]
     MissingCamera { camera: String, found: Vec<String> },
-    #[error("camera '{camera}' is not one of the embodiment's, which are {expected:?}")]
+    #[error("camera '{camera}' is not one of the embodiment's, which are {}", names(.expected))]
     UnknownCamera { camera: String, expected: Vec<String> },
     #[error(
         "camera '{camera}' has {found} frames; the embodiment needs {expected}, one for each of the steps {deltas:?}"

@@ -21,6 +21,7 @@ use super::state::StateReader;
 use super::state::pose::PoseLayout;
 use crate::contract::{ActionGroupSpec, ActionReference, FRAME_SIDE, PoseFormat, StateGroupSpec};
 use crate::decode;
+use crate::words::names;
 
 const MS_PER_S: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
@@ -88,8 +89,8 @@ fn get_contract(core: &Core, request: &GetContract::Request) -> GetContract::Res
     let tag = &shared.embodiment.tag;
     if !request.embodiment.is_empty() && request.embodiment != *tag {
         let message = format!(
-            "this node serves '{tag}'; the checkpoint also serves {:?}, each in a node of its own",
-            shared.served
+            "this node serves '{tag}'; the checkpoint serves {}, each in a node of its own",
+            names(&shared.served)
         );
         return GetContract::Response { success: false, message, ..Default::default() };
     }

@@ -21,6 +21,7 @@ use crate::encode::{
     self, Encode, EncodeError, FrameIntake, FrameShapes, InstructionCheck, Viewer,
 };
 use crate::program::{self, ModelPrograms, StageKind};
+use crate::words::names;
 
 /// Folder of a snapshot where tokenizer files are looked for first.
 const TOKENIZER_FOLDER: &str = "tokenizer";
@@ -65,7 +66,7 @@ pub enum PolicyError {
         "letterbox is {wanted}, but only n17 has the choice, and this checkpoint is of {version}; leave it at auto"
     )]
     NoLetterbox { wanted: Letterbox, version: Version },
-    #[error("the checkpoint serves the embodiments {served:?}; choose one")]
+    #[error("the checkpoint serves the embodiments {}; choose one", names(.served))]
     ChooseEmbodiment { served: Vec<String> },
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
@@ -79,7 +80,8 @@ pub enum PolicyError {
     #[error("chunk refused: {0}")]
     Decode(DecodeError),
     #[error(
-        "warm-up: the checkpoint takes frames of none of the sizes {tried:?}; set `warm_up` to 0"
+        "warm-up: the checkpoint takes frames of none of the sizes {}; set `warm_up` to 0",
+        tried.map(|[width, height]| format!("{width}x{height}")).join(", ")
     )]
     NoFrameSize { tried: [[u32; 2]; 3] },
 }
@@ -275,7 +277,7 @@ pub fn check_letterbox(wanted: Letterbox, version: Version) -> Result<(), Policy
     if wanted != Letterbox::Auto && version != Version::N17 {
         return Err(PolicyError::NoLetterbox { wanted, version });
     }
-    Ok(snapshot)
+    Ok(())
 }
 
 /// The embodiment of the options: that of their tag, or the only one that is served; as their data config makes it, if

@@ -15,7 +15,10 @@ pub enum ParamError {
     Type { name: String, kind: Kind, given: String, found: &'static str },
     #[error("parameter '{name}' is {range}, not {value}")]
     Range { name: String, range: Range, value: Value },
-    #[error("parameter '{name}' cannot be changed while the node runs")]
+    #[error(
+        "parameter '{name}' cannot be changed while the node runs; set it in the parameter file or with -p, and start the \
+         node again"
+    )]
     ReadOnly { name: String },
     #[error("parameter '{name}' {reason}")]
     Unusable { name: String, reason: String },
@@ -395,6 +398,7 @@ mod tests {
         let refused =
             params.set(vec![change("snapshot", text("/elsewhere"))]).expect_err("read-only");
         assert_eq!(refused, ParamError::ReadOnly { name: "snapshot".to_owned() });
+        assert!(refused.to_string().contains("start the node again"), "{refused}");
         assert_eq!(params.set(vec![change("snapshot", text(""))]), Ok(vec![]));
     }
 }
