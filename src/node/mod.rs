@@ -57,6 +57,8 @@ mod publish;
 #[cfg(feature = "ros")]
 mod representation;
 #[cfg(feature = "ros")]
+mod requests;
+#[cfg(feature = "ros")]
 pub mod rosout;
 #[cfg(feature = "ros")]
 mod runtime;

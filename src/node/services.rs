@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use r2r::Node;
 use r2r::gr00t_blackhole::msg::{
     ActionGroupSpec as ActionMessage, CameraSpec, Contract, StateGroupSpec as StateMessage,
 };
 use r2r::gr00t_blackhole::srv::{GetContract, SetInstruction};
-use r2r::{Node, QosProfile};
 
 use super::core::Core;
 use super::instruction::INSTRUCTION;
@@ -14,9 +14,11 @@ use super::param_services::{ParamChanges, Task, answer};
 use super::params::Value;
 use super::publish::representation_number;
 use super::representation;
+use super::requests::service;
 use super::runtime::{Shared, locked};
 use super::sensors::transform_name;
 use super::settings::{self, Settings};
+use super::spin::NodeHandle;
 use super::state::StateReader;
 use super::state::pose::PoseLayout;
 use crate::contract::{ActionGroupSpec, ActionReference, FRAME_SIDE, PoseFormat, StateGroupSpec};
@@ -42,13 +44,12 @@ const NOT_CONFIGURED: &str =
 /// What rcl reports.
 pub fn serve(
     node: &mut Node,
+    spinner: &NodeHandle,
     core: &Arc<Core>,
     changes: &Arc<ParamChanges>,
 ) -> r2r::Result<Vec<Task>> {
-    let qos = QosProfile::services_default;
-    let instructions =
-        node.create_service::<SetInstruction::Service>("~/set_instruction", qos())?;
-    let contracts = node.create_service::<GetContract::Service>("~/get_contract", qos())?;
+    let instructions = service::<SetInstruction::Service>(node, spinner, "~/set_instruction")?;
+    let contracts = service::<GetContract::Service>(node, spinner, "~/get_contract")?;
     let (known, changes) = (core.clone(), changes.clone());
     let set = move |request: &SetInstruction::Request| set_instruction(&known, &changes, request);
     let known = core.clone();

@@ -24,7 +24,7 @@ use super::remap::ros_arguments;
 use super::rosout;
 use super::runtime::{NodeClock, locked};
 use super::services;
-use super::spin::Spinner;
+use super::spin::{self, Spinner};
 use crate::cli::WrongUsage;
 use crate::contract::Version;
 
@@ -126,11 +126,12 @@ async fn live(mut node: Node, params: Params, mut end: Ends) -> Result<Ended> {
     let (events, inbox) = unbounded_channel();
     let (fault, mut faults) = unbounded_channel();
 
-    let (server, mut tasks) = ActionServer::new(&mut node, &events)?;
-    let (lifecycle, transitions) = lifecycle::Services::new(&mut node)?;
+    let (handle, asked) = spin::handle();
+    let (server, mut tasks) = ActionServer::new(&mut node, &handle, &events)?;
+    let (lifecycle, transitions) = lifecycle::Services::new(&mut node, &handle)?;
     let changes = Arc::new(ParamChanges::new(&mut node, &core, events.clone())?);
-    tasks.extend(param_services::serve(&mut node, &core, &changes)?);
-    tasks.extend(services::serve(&mut node, &core, &changes)?);
+    tasks.extend(param_services::serve(&mut node, &handle, &core, &changes)?);
+    tasks.extend(services::serve(&mut node, &handle, &core, &changes)?);
     tasks.push(log);
     let controller = controller(&mut node, &core, &mut tasks)?;
     let diagnostics = Diagnostics::new(&mut node)?;
