@@ -16,7 +16,7 @@ use crate::cli::WrongUsage;
 use crate::encode::FrameShapes;
 use crate::history::{Moment, TRANSFORM, Waiting, WaitingFor};
 use crate::node::arguments::{self, create_node};
-use crate::node::graph::{NAMELESS, full_name};
+use crate::node::graph::{NAMELESS, PARAMETER_EVENTS, full_name};
 use crate::node::messages::TfMessage;
 use crate::node::params::{Params, Value};
 use crate::node::remap::Remaps;
@@ -26,8 +26,6 @@ use crate::node::settings::{self, Settings};
 /// The name of the node whose arguments these are, unless they give another.
 const NODE_NAME: &str = "policy";
 const CLOCK: &str = "/clock";
-/// Every node with parameters publishes this topic, by which its name is seen; this process does not.
-const PARAMETER_EVENTS: &str = "/parameter_events";
 /// Longest wait for the first message of every topic, before listening begins.
 const DISCOVERY: Duration = Duration::from_secs(2);
 /// How long one wait for messages lasts.
@@ -118,6 +116,7 @@ impl Live {
 
         let clock_publishers: Vec<String> =
             self.publishers(CLOCK)?.into_iter().map(|publisher| publisher.node).collect();
+        // This process is not among them.
         let nodes = self.publishers(PARAMETER_EVENTS)?;
         let namesakes = nodes.iter().filter(|other| other.node == name).count();
         let mut findings = vec![

@@ -21,6 +21,7 @@ use tracing::{info, warn};
 
 use super::core::Core;
 use super::engine::Event;
+use super::graph::PARAMETER_EVENTS;
 use super::instruction::{INSTRUCTION, check_given};
 use super::params::{Declared, Kind, ParamError, Params, Range, Value};
 use super::requests::service;
@@ -136,7 +137,7 @@ impl ParamChanges {
         core: &Arc<Core>,
         engine: UnboundedSender<Event>,
     ) -> r2r::Result<Self> {
-        let events = node.create_publisher("/parameter_events", QosProfile::parameter_events())?;
+        let events = node.create_publisher(PARAMETER_EVENTS, QosProfile::parameter_events())?;
         Ok(Self { core: core.clone(), engine, events: Mutex::new(events) })
     }
 

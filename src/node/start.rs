@@ -16,6 +16,7 @@ use super::core::Core;
 use super::diagnostics::Diagnostics;
 use super::engine::{ActionServer, Engine};
 use super::follower::Follower;
+use super::graph;
 use super::lifecycle::machine::Asked;
 use super::lifecycle::{self, Manager};
 use super::param_services::{self, ParamChanges, Task};
@@ -135,7 +136,8 @@ async fn live(mut node: Node, params: Params, mut end: Ends) -> Result<Ended> {
     tasks.push(log);
     let controller = controller(&mut node, &core, &mut tasks)?;
     let diagnostics = Diagnostics::new(&mut node)?;
-    let (spinner, handle) = Spinner::spawn(node, fault.clone())?;
+    let spinner = Spinner::spawn(node, asked, fault.clone())?;
+    tasks.push(Box::pin(graph::watch_name(core.clone(), handle.clone())));
     let engine = Engine::new(core.clone(), server, inbox, events.clone());
     let known = core.clone();
     let manager = Arc::new(Manager::new(core, handle, events, fault, transitions, controller));

@@ -10,7 +10,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from droid import CAMERA_HZ, EXTERIOR, WRIST, Droid
 from gr00t_blackhole.action import PredictChunk
 from gr00t_blackhole.msg import ActionChunk, Timing
-from harness import LATCHED, SENSOR_DATA
+from harness import LATCHED, SENSOR_DATA, NodeProcess
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from node_case import PATIENCE, NodeCase
@@ -34,7 +34,7 @@ from sensor_msgs.msg import Image
 
 OK, WARN, ERROR, STALE = (DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE)
 CAMERA_STATUS, JOINT_STATUS = f'policy: camera {CAMERA}', f'policy: state {JOINT_TOPIC}'
-ENGINE, BACKEND = 'policy: engine', 'policy: backend'
+ENGINE, BACKEND, NAME = 'policy: engine', 'policy: backend', 'policy: node name'
 SEAM = [('jump', 'rad'), ('acceleration', 'rad/s^2')]
 STAGES = ['encode', 'vision', 'llm', 'adapter', 'denoise', 'decode']
 
@@ -111,6 +111,22 @@ class DiagnosticsCase(NodeCase):
     def change(self, number):
         request = ChangeState.Request(transition=Transition(id=number))
         self.assertTrue(self.peer.call(ChangeState, f'{NODE}/change_state', request, PATIENCE).success)
+
+
+class NameTest(DiagnosticsCase):
+    def test_a_second_node_of_the_same_name_is_a_warning(self):
+        self.start()
+        level, _, values = self.wait_for_status(NAME, lambda *_: True, 'said')
+        self.assertEqual((level, values['other nodes of this name']), (*levels(OK), '0'))
+        with NodeProcess(parameters(self.snapshot), domain_id=self.peer.domain_id) as second:
+            second.wait_for_log('ready as /policy', PATIENCE)
+            _, message, values = self.wait_for_level(NAME, WARN)
+            self.assertIn('another node has the name /policy', message)
+            self.assertIn('-r __node:=NAME', message)
+            self.line(self.node, self.peer, 'another node has the name /policy')
+            self.peer.spin(3)
+            self.assertEqual(self.node.log().count('another node has the name'), 1, 'it is said once')
+        self.wait_for_level(NAME, OK)
 
 
 class ShapeTest(DiagnosticsCase):
@@ -238,7 +254,7 @@ class InputTest(DiagnosticsCase):
             self.assertGreater(float(values['rate [Hz]']), 1, name)
         [array] = self.arrays[-1:] or [self.peer.wait_for(lambda: self.arrays, PATIENCE, 'diagnostics')[-1]]
         self.assertEqual(
-            sorted(status.name for status in array.status), sorted([*names, transform, ENGINE, BACKEND])
+            sorted(status.name for status in array.status), sorted([*names, transform, ENGINE, BACKEND, NAME])
         )
         self.assertEqual({status.hardware_id for status in array.status}, {droid.TAG})
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::super::core::Core;
+use super::super::graph::namesakes;
 use super::super::instruction::INSTRUCTION;
 use super::super::lifecycle::machine::State;
 use super::super::runtime::{Shared, locked};
@@ -13,22 +14,38 @@ use super::input::InputView;
 use super::status::{Level, Status};
 use crate::history::{Input, Moment, Waiting, WaitingFor};
 
-/// Every input, the engine and the backend.
+/// The node's name, every input, the engine and the backend.
 pub fn report(core: &Core, state: State) -> Vec<Status> {
     let names = Names(core.node_name.trim_start_matches('/'));
-    let Some(shared) = core.configured() else {
-        return vec![
-            Status::new(names.of("engine"), Level::Ok, state.label()),
-            Status::new(names.of("backend"), Level::Ok, "no policy is configured"),
-        ];
-    };
-    let mut statuses = if state == State::Active {
-        active(core, &shared, &names)
-    } else {
-        inactive(&shared, &names, state)
-    };
-    statuses.push(backend(&shared, &names));
+    let mut statuses = vec![node_name(core, &names)];
+    match core.configured() {
+        None => {
+            statuses.push(Status::new(names.of("engine"), Level::Ok, state.label()));
+            let message = "no policy is configured";
+            statuses.push(Status::new(names.of("backend"), Level::Ok, message));
+        }
+        Some(shared) => {
+            statuses.extend(if state == State::Active {
+                active(core, &shared, &names)
+            } else {
+                inactive(&shared, &names, state)
+            });
+            statuses.push(backend(&shared, &names));
+        }
+    }
     statuses
+}
+
+/// Whether the node is the only one of its name.
+fn node_name(core: &Core, names: &Names<'_>) -> Status {
+    let others = core.namesakes.load(Ordering::Relaxed);
+    let (level, message) = match others {
+        0 => (Level::Ok, format!("no other node has the name {}", core.node_name)),
+        _ => (Level::Warn, namesakes::sentence(&core.node_name, others)),
+    };
+    let mut status = Status::new(names.of("node name"), level, message);
+    status.value("other nodes of this name", others);
+    status
 }
 
 /// Of the parts of the node.

@@ -1,5 +1,6 @@
 //! Who publishes on the topics that the node reads, and why nothing comes from whom.
 
+pub mod namesakes;
 #[cfg(feature = "ros")]
 mod task;
 mod watch;
@@ -9,7 +10,7 @@ use std::fmt;
 use super::qos::{Policy, Profile};
 
 #[cfg(feature = "ros")]
-pub use task::{GraphFindings, Source, full_name, watch};
+pub use task::{GraphFindings, PARAMETER_EVENTS, Source, full_name, watch, watch_name};
 pub use watch::{Endpoint, NAMELESS, SILENCE, Sight, Watch};
 
 /// A topic that the node reads.
