@@ -120,11 +120,12 @@ impl Engine {
             Err(waiting) => {
                 goal.pace.retry(now.ros_ns);
                 let since_ns = *goal.lacking_since_ns.get_or_insert(now.ros_ns);
-                goal.lacks = Some(Reason::lacking(&waiting));
+                let lacking = Reason::lacking(&waiting);
+                goal.lacks = Some(lacking.clone());
                 // Once it has moved the arm, a goal that is blind does not go on.
                 let patience_ns = if goal.chunks == 0 { self.start_patience_ns() } else { 0 };
                 if now.ros_ns.saturating_sub(since_ns) >= patience_ns {
-                    self.end_goal(Reason::lacking(&waiting));
+                    self.end_goal(lacking);
                 } else {
                     self.tell_waiting(&waiting.to_string(), now.ros_ns);
                 }
