@@ -220,6 +220,7 @@ class GoalTest(DroidTest):
 class ContractTest(DroidTest):
     def test_sources_are_in_the_contract(self):
         node, peer = self.start()
+        node.wait_for_log('ready as', PATIENCE)
         contract = peer.call(GetContract, f'{NODE}/get_contract', GetContract.Request()).contract
         eef, gripper, joints = contract.state
         self.assertEqual((eef.source, eef.topic), (StateGroupSpec.TF, f'tf {BASE} {droid.TIP}'))

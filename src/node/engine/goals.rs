@@ -153,6 +153,17 @@ impl Engine {
         }
     }
 
+    /// The time of a goal that was accepted before a simulated clock has started begins when it does.
+    pub(super) fn begin_goal_time(&mut self, now: Moment) {
+        if let Some(goal) = self.goal.as_mut().filter(|goal| goal.accepted_ns == 0) {
+            goal.accepted_ns = now.ros_ns;
+            goal.lacking_since_ns = None;
+        }
+        if let Some(queued) = self.next.as_mut().filter(|queued| queued.accepted_ns == 0) {
+            queued.accepted_ns = now.ros_ns;
+        }
+    }
+
     /// Ends the running goal where its time is up or its chunks are made.
     pub(super) fn watch_goal_time(&mut self, now: Moment) {
         let Some(running) = &self.goal else { return };
