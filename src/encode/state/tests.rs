@@ -101,7 +101,7 @@ fn wrong_width_and_non_finite_values_are_refused() {
             matches!(error, StateEncodeError::State(StateError::NotFinite { index: 1, .. })),
             "{error}"
         );
-        assert_eq!(error.group(), Some("g"));
+        assert_eq!(error.group(), Some("arm"));
     }
     let text = refuse(&[0.0, 1e300]).to_string();
     assert!(text.contains("has 1e300 at index 1; it must be"), "{text}");
