@@ -24,3 +24,4 @@ pub mod prepared;
 pub mod program;
 pub mod recording;
 pub mod rotation;
+mod words;

@@ -41,6 +41,9 @@ fn the_contract_is_what_the_checkpoint_declares() {
         "normalization": "min_max_per_step",
     });
     assert_eq!(droid["action"][0], eef);
+    assert_eq!(droid["aspect_ratios"], serde_json::json!([863.0 / 512.0, 929.0 / 512.0]));
+    let libero = robots.iter().find(|robot| robot["tag"] == "libero_sim").unwrap();
+    assert_eq!(libero["aspect_ratios"], serde_json::json!([]));
     // Slots that nothing was trained for are told with the reason.
     let other = robots.iter().find(|robot| robot["served"] == false).unwrap();
     assert!(other["reason"].as_str().unwrap().contains("modality_configs"), "{other}");
@@ -49,12 +52,15 @@ fn the_contract_is_what_the_checkpoint_declares() {
     for line in [
         "oxe_droid_relative_eef_relative_joint   slot 24, 40 steps per chunk",
         "    eef_9d                 9  min_max_per_step  pose xyz_rot6d, from eef_9d",
+        "    width divided by height from 1.686 to 1.814",
         "not served",
     ] {
         assert!(table.lines().any(|found| found == line), "no line {line:?} in\n{table}");
     }
     let one = text(&run(&["contract", "--embodiment", DROID], &snapshot).stdout);
     assert!(one.contains(DROID) && !one.contains("libero"), "{one}");
+    let padded = run(&["contract", "--embodiment", DROID, "--letterbox", "on"], &snapshot);
+    assert!(!text(&padded.stdout).contains("width divided"), "padded frames may have any shape");
     let unknown = run(&["contract", "--embodiment", "gr2"], &snapshot);
     assert_eq!(unknown.status.code(), Some(1));
     assert!(text(&unknown.stderr).contains(DROID), "the tags that are served");

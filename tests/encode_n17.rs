@@ -12,7 +12,7 @@ use gr00t_blackhole::contract::{
 };
 use gr00t_blackhole::encode::n17::Encoder;
 use gr00t_blackhole::encode::tokenizer::Tokenizer;
-use gr00t_blackhole::encode::{Encode, EncodeError, ModelInput};
+use gr00t_blackhole::encode::{Culprit, Encode, EncodeError, FrameShapes, ModelInput};
 use gr00t_blackhole::policy::{Policy, PolicyOptions};
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -45,6 +45,11 @@ fn encoder_with(
 
 fn encoder(tag: &str, letterbox: Letterbox) -> Encoder {
     encoder_with(tag, letterbox, |_| {}).unwrap()
+}
+
+fn shapes(tag: &str, letterbox: Letterbox) -> FrameShapes {
+    let snapshot = snapshot();
+    FrameShapes::new(snapshot.network(), snapshot.embodiment(tag).unwrap(), letterbox).unwrap()
 }
 
 fn frame(seed: u32, width: u32, height: u32) -> Arc<Frame> {
@@ -86,6 +91,8 @@ fn encoded(encoder: &mut Encoder, observation: &Observation) -> Result<ModelInpu
 #[test]
 fn case_61_frames_of_another_shape_are_refused_with_the_range() {
     let mut encoder = encoder(DROID, Letterbox::Auto);
+    let shapes = shapes(DROID, Letterbox::Auto);
+    assert_eq!(shapes.aspect_ratios(), Some([863.0 / 512.0, 929.0 / 512.0]));
     for (width, height) in [
         (256, 256),
         (640, 480),
@@ -100,13 +107,20 @@ fn case_61_frames_of_another_shape_are_refused_with_the_range() {
     ] {
         let error = encoded(&mut encoder, &droid(width, height)).unwrap_err();
         assert!(matches!(error, EncodeError::AspectRatio { .. }), "{error}");
+        assert_eq!(error.culprit(), Some(Culprit::Camera("exterior_image_1_left")));
         let text = error.to_string();
+        // Known without encoding, and from the snapshot alone.
+        for shapes in [&shapes, &encoder.frame_shapes()] {
+            let refused = shapes.check("exterior_image_1_left", &frame(1, width, height));
+            assert_eq!(refused.unwrap_err().to_string(), text);
+        }
         let size = format!("{width}x{height}");
         for part in ["exterior_image_1_left", &size, "1.686 to 1.814", "16x28", "letterbox"] {
             assert!(text.contains(part), "'{part}' is missing in: {text}");
         }
     }
     for (width, height) in [(320, 180), (424, 240), (1024, 576), (543, 300), (1152, 640)] {
+        assert!(shapes.check("wrist_image_left", &frame(1, width, height)).is_ok());
         assert_eq!(encoded(&mut encoder, &droid(width, height)).unwrap().grid, [16, 28]);
     }
 }
@@ -118,6 +132,8 @@ fn letterboxed_frames_of_any_shape_are_served() {
         let input = encoded(&mut encoder, &droid(width, height)).unwrap();
         assert_eq!((input.grid, input.image_rows().count()), ([16, 16], 4 * 64));
     }
+    assert_eq!(shapes(DROID, Letterbox::On).aspect_ratios(), None);
+    assert_eq!(shapes("libero_sim", Letterbox::Auto).aspect_ratios(), None);
 }
 
 #[test]
@@ -155,7 +171,9 @@ fn cameras_whose_pictures_differ_in_shape_are_refused_by_name() {
     }
     // Both would end at 448x256, but the reference stacks them before that.
     let mixed = observation(embodiment, &[(1280, 720), (448, 256)]);
-    assert!(matches!(encoded(&mut encoder, &mixed), Err(EncodeError::UnequalPictures { .. })));
+    let error = encoded(&mut encoder, &mixed).unwrap_err();
+    assert!(matches!(error, EncodeError::UnequalPictures { .. }));
+    assert_eq!(error.culprit(), Some(Culprit::Camera("wrist_image")));
     let scaled = observation(embodiment, &[(1280, 720), (320, 180)]);
     assert_eq!(encoded(&mut encoder, &scaled).unwrap().grid, [16, 28]);
 }

@@ -8,13 +8,17 @@ use serde::Serialize;
 
 use crate::checkpoint::Snapshot;
 use crate::contract::{
-    ActionGroupSpec, ActionReference, Embodiment, Representation, StateGroupSpec,
+    ActionGroupSpec, ActionReference, Embodiment, Letterbox, Representation, StateGroupSpec,
 };
 use crate::decode;
+use crate::encode::{EncodeError, FrameShapes, rounded_down, rounded_up};
 use crate::node::state::pose::PoseLayout;
+use crate::policy;
 
-/// Prints what a checkpoint serves: for every robot its cameras, its state and action groups, and how they are encoded;
-/// for robots that cannot be served, why. Weights are not loaded.
+/// Print what a checkpoint serves: robots with their cameras, state and action groups.
+///
+/// For every robot that is served: cameras and the shapes of their frames, state and action groups and how they are
+/// encoded; for the others, why they are not served. Weights are not loaded.
 #[derive(Debug, Args)]
 pub struct ContractArgs {
     /// Snapshot directory of the checkpoint.
@@ -26,6 +30,10 @@ pub struct ContractArgs {
     /// What this data config makes of every robot, N1.5 only; default: each robot's own, or the only one that fits.
     #[arg(long)]
     data_config: Option<String>,
+    /// Whether frames are padded to squares, N1.7 only: auto (as the checkpoint declares), on or off. Decides which frames
+    /// are accepted.
+    #[arg(long, default_value_t)]
+    letterbox: Letterbox,
     /// JSON instead of tables.
     #[arg(long)]
     json: bool,
@@ -51,6 +59,9 @@ struct Robot {
     language_key: Option<String>,
     /// Camera keys in the order in which the model sees them.
     cameras: Vec<String>,
+    /// Least and largest ratio of width to height that all cameras accept; empty where any is accepted, null where the
+    /// checkpoint leaves that to the letterbox.
+    aspect_ratios: Option<Vec<f64>>,
     /// Frame times in control steps relative to now.
     frame_deltas: Vec<i32>,
     state: Vec<StateGroup>,
@@ -80,46 +91,69 @@ struct ActionGroup {
 
 pub fn run(args: &ContractArgs) -> anyhow::Result<()> {
     let snapshot = Snapshot::open(&args.snapshot)?;
-    let embodiments = match (&args.embodiment, &args.data_config) {
-        (Some(tag), None) => vec![served(snapshot.embodiment(tag)?)],
+    policy::check_letterbox(args.letterbox, snapshot.version())?;
+    let served = |embodiment: &Embodiment| {
+        let shapes = FrameShapes::new(snapshot.network(), embodiment, args.letterbox);
+        Ok::<_, EncodeError>(served(embodiment, aspect_ratios(shapes)?))
+    };
+    let embodiments: Result<Vec<Robot>, EncodeError> = match (&args.embodiment, &args.data_config) {
+        (Some(tag), None) => [snapshot.embodiment(tag)?].into_iter().map(served).collect(),
         (Some(tag), Some(data_config)) => {
-            vec![served(snapshot.embodiment_with(tag, data_config)?)]
+            [snapshot.embodiment_with(tag, data_config)?].into_iter().map(served).collect()
         }
-        (None, None) => snapshot.embodiments().map(|(tag, found)| robot(tag, found)).collect(),
+        (None, None) => {
+            snapshot.embodiments().map(|(tag, found)| robot(tag, found, served)).collect()
+        }
         (None, Some(data_config)) => {
             let made = snapshot.embodiments_with(data_config)?;
-            made.map(|(tag, found)| robot(tag, found)).collect()
+            made.map(|(tag, found)| robot(tag, found, served)).collect()
         }
     };
     let report = Report {
         version: snapshot.version().name(),
         snapshot: snapshot.dir().to_owned(),
-        embodiments,
+        embodiments: embodiments?,
     };
     let text =
         if args.json { serde_json::to_string_pretty(&report)? + "\n" } else { report.text() };
     super::print(&text)
 }
 
-fn robot(tag: &str, found: Result<&Embodiment, impl std::fmt::Display>) -> Robot {
+/// The ratios that are accepted; `None` where the checkpoint leaves it to the letterbox.
+fn aspect_ratios(
+    shapes: Result<FrameShapes, EncodeError>,
+) -> Result<Option<Vec<f64>>, EncodeError> {
+    match shapes {
+        Ok(shapes) => Ok(Some(shapes.aspect_ratios().map(Vec::from).unwrap_or_default())),
+        Err(EncodeError::LetterboxOpen) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn robot(
+    tag: &str,
+    found: Result<&Embodiment, impl std::fmt::Display>,
+    served: impl Fn(&Embodiment) -> Result<Robot, EncodeError>,
+) -> Result<Robot, EncodeError> {
     match found {
         Ok(embodiment) => served(embodiment),
-        Err(problem) => Robot {
+        Err(problem) => Ok(Robot {
             tag: tag.to_owned(),
             served: false,
             reason: Some(problem.to_string()),
             slot: None,
             language_key: None,
             cameras: vec![],
+            aspect_ratios: Some(vec![]),
             frame_deltas: vec![],
             state: vec![],
             action: vec![],
             horizon: None,
-        },
+        }),
     }
 }
 
-fn served(embodiment: &Embodiment) -> Robot {
+fn served(embodiment: &Embodiment, aspect_ratios: Option<Vec<f64>>) -> Robot {
     let state = |group: &StateGroupSpec| StateGroup {
         name: group.name.clone(),
         dim: group.dim,
@@ -133,6 +167,7 @@ fn served(embodiment: &Embodiment) -> Robot {
         slot: Some(embodiment.slot),
         language_key: Some(embodiment.language_key.clone()),
         cameras: embodiment.cameras.clone(),
+        aspect_ratios,
         frame_deltas: embodiment.frame_deltas.clone(),
         state: embodiment.state.iter().map(state).collect(),
         action: embodiment.action.iter().map(action).collect(),
@@ -195,6 +230,23 @@ impl Robot {
         let _ = writeln!(text, "  cameras, frames of control steps {}", deltas.join(", "));
         for camera in &self.cameras {
             let _ = writeln!(text, "    {camera}");
+        }
+        match self.aspect_ratios.as_deref() {
+            Some([least, largest]) => {
+                let _ = writeln!(
+                    text,
+                    "    width divided by height from {:.3} to {:.3}",
+                    rounded_up(*least),
+                    rounded_down(*largest)
+                );
+            }
+            None => {
+                let _ = writeln!(
+                    text,
+                    "    whether frames are padded to squares is left open; see --letterbox"
+                );
+            }
+            Some(_) => {}
         }
         let language_key = self.language_key.as_deref().unwrap_or_default();
         let _ = writeln!(text, "  instruction\n    {language_key}");

@@ -12,7 +12,7 @@ use crate::node::params::Value;
 const MAX_SECONDS: f64 = 600.0;
 const MIN_SECONDS: f64 = 0.5;
 
-/// Looks for what keeps the node from working: machine, checkpoint, parameters, DDS, and the robot's topics.
+/// Look for what keeps the node from working here: machine, checkpoint, parameters, DDS, the robot's topics.
 ///
 /// One line per check: `ok`, `warn` (works, but not well or not always) or `FAIL` (will not work), what was found, and what to do
 /// about it. Exit status: 0 if nothing fails, 1 if something does, 2 for wrong usage.

@@ -49,28 +49,21 @@ impl Cli {
     }
 }
 
+/// What each command does stands at its arguments: a text here would take its place in `--help`.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// The ROS 2 node: camera and joint-state topics in, action chunks out.
     #[cfg(feature = "ros")]
     Node(start::NodeArgs),
-    /// Print what a checkpoint serves: robots with their cameras, state and action groups.
     Contract(contract::ContractArgs),
-    /// Look for what keeps the node from working here: machine, checkpoint, parameters, DDS, the robot's topics.
     Doctor(doctor::DoctorArgs),
     /// Record what a checkpoint predicts, and check that it is still predicted.
     #[command(subcommand)]
     Golden(golden::GoldenCommand),
-    /// Compute one action chunk from an observation file; no ROS involved.
     Predict(predict::PredictArgs),
-    /// Write the bundled recording: camera and joint states of a robot at a table, as a rosbag2 bag.
     MakeRecording(recording::MakeRecordingArgs),
-    /// Play a recording onto its topics, stamped as if it happened now.
     #[cfg(feature = "ros")]
     Play(play::PlayArgs),
-    /// Write a synthetic checkpoint: same names and shapes as a released one, made-up weights.
     Synth(synth::SynthArgs),
-    /// Show action chunks as they arrive, and draw them.
     #[cfg(feature = "ros")]
     Watch(watch::WatchArgs),
 }
@@ -117,7 +110,32 @@ pub fn run() -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
+
+    #[test]
+    fn every_command_is_listed_in_one_line_and_explained_in_its_help() {
+        for command in Cli::command().get_subcommands() {
+            let name = command.get_name();
+            let about = command.get_about().unwrap_or_else(|| panic!("{name}")).to_string();
+            assert!(about.chars().count() <= 110, "{name}: {about}");
+        }
+        let mut cli = Cli::command();
+        for (name, part) in [
+            ("contract", "why"),
+            ("doctor", "Exit status: 0 if nothing fails"),
+            #[cfg(feature = "ros")]
+            ("play", "all other bytes are sent as recorded"),
+            ("synth", "knows nothing about robots"),
+        ] {
+            let command = cli.find_subcommand_mut(name).expect(name);
+            let help = command.render_long_help().to_string();
+            // Wherever the lines are broken.
+            let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(help.contains(part), "{name}: {help}");
+        }
+    }
 
     struct Broken(ErrorKind);
 

@@ -13,6 +13,7 @@ use crate::contract::{ActionChunk, Noise, PredictOptions, Representation};
 use crate::observation_file;
 use crate::policy::Policy;
 
+/// Compute one action chunk from an observation file; no ROS involved.
 #[derive(Debug, Args)]
 pub struct PredictArgs {
     #[command(flatten)]

@@ -8,8 +8,10 @@ use clap::Args;
 use crate::checkpoint::synth::{self, Size};
 use crate::contract::Version;
 
-/// Writes a complete snapshot directory with deterministic made-up weights: the same names, shapes and files as a
-/// released checkpoint, for tests, demonstrations and measurements. It knows nothing about robots.
+/// Write a synthetic checkpoint: same names and shapes as a released one, made-up weights.
+///
+/// The snapshot directory is complete and always the same, for tests, demonstrations and measurements. It knows nothing
+/// about robots.
 #[derive(Debug, Args)]
 #[command(after_help = sizes())]
 pub struct SynthArgs {

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::StateGroupSpec;
+use crate::words::{Number, names};
 
 /// Why a state group is refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StateError {
-    #[error("state group '{group}' is missing; the observation has {found:?}")]
+    #[error("state group '{group}' is missing; the observation has {}", names(.found))]
     Missing { group: String, found: Vec<String> },
     #[error(
-        "state group '{group}' is not one of the embodiment's, which are {expected:?}; \
-         leave it out or give it the right name"
+        "state group '{group}' is not one of the embodiment's, which are {}; \
+         leave it out or give it the right name",
+        names(.expected)
     )]
     Unknown { group: String, expected: Vec<String> },
     #[error(
@@ -19,9 +21,22 @@ pub enum StateError {
     )]
     Width { group: String, expected: usize, found: usize },
     #[error(
-        "state group '{group}' has {value} at index {index}; it must be a finite number of f32's range"
+        "state group '{group}' has {} at index {index}; it must be a finite number of f32's range",
+        Number(*.value)
     )]
     NotFinite { group: String, index: usize, value: f64 },
+}
+
+impl StateError {
+    /// The group that it is about.
+    pub fn group(&self) -> &str {
+        match self {
+            StateError::Missing { group, .. }
+            | StateError::Unknown { group, .. }
+            | StateError::Width { group, .. }
+            | StateError::NotFinite { group, .. } => group,
+        }
+    }
 }
 
 /// The values of one state group as they were observed, `[spec.dim]`.

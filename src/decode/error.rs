@@ -1,6 +1,7 @@
 //! Why a prediction does not become a chunk.
 
 use crate::contract::{PoseFormat, StateError};
+use crate::words::{Number, numbers};
 
 /// Why a prediction is refused. A chunk is refused as a whole: a part of one never moves a robot.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -21,8 +22,9 @@ pub enum DecodeError {
     )]
     PaddingNotFinite { row: usize, column: usize, value: f32 },
     #[error(
-        "action group '{group}', step {step}, column {column} decodes to {value}, which f32 cannot hold; the chunk \
-         is dropped"
+        "action group '{group}', step {step}, column {column} decodes to {}, which f32 cannot hold; the chunk \
+         is dropped",
+        Number(*.value)
     )]
     ActionNotFinite { group: String, step: usize, column: usize, value: f64 },
     #[error("statistics of action group '{group}' have {found} values; {expected} are needed")]
@@ -47,7 +49,8 @@ pub enum DecodeError {
     #[error("action group '{group}' has {dim} columns; axis times angle has 3")]
     RotationWidth { group: String, dim: usize },
     #[error(
-        "action group '{group}', step {step}: {values:?} is no axis times angle; the chunk is dropped"
+        "action group '{group}', step {step}: [{}] is no axis times angle; the chunk is dropped",
+        numbers(.values)
     )]
     Rotation { group: String, step: usize, values: Vec<f64> },
     #[error(transparent)]

@@ -5,6 +5,7 @@ use std::fs;
 use super::finding::Finding;
 use crate::checkpoint::{CheckpointError, Snapshot};
 use crate::contract::Embodiment;
+use crate::encode::FrameShapes;
 use crate::encode::tokenizer::Tokenizer;
 use crate::policy::{self, PolicyError, PolicyOptions};
 
@@ -13,6 +14,8 @@ use crate::policy::{self, PolicyError, PolicyOptions};
 pub struct Opened {
     /// `None` if the robot is not known.
     pub embodiment: Option<Embodiment>,
+    /// Of the frames that the robot's policy accepts.
+    pub frame_shapes: FrameShapes,
     /// Size of the weights, bytes.
     pub bytes: Option<u64>,
 }
@@ -30,11 +33,18 @@ pub fn check(options: &PolicyOptions, must_choose: bool) -> (Vec<Finding>, Opene
     let served = snapshot.served().count();
     let found = format!("{} in {}, {served} robots", snapshot.version(), snapshot.dir().display());
     let mut findings = vec![Finding::ok(SUBJECT, found)];
-    let mut opened = Opened { embodiment: None, bytes: Some(weight_bytes(&snapshot)) };
+    let mut opened = Opened { bytes: Some(weight_bytes(&snapshot)), ..Default::default() };
     match policy::choose_embodiment(&snapshot, options) {
         Ok(embodiment) => {
             findings.push(Finding::ok("embodiment", robot(embodiment)));
             opened.embodiment = Some(embodiment.clone());
+            match FrameShapes::new(snapshot.network(), embodiment, options.letterbox) {
+                Ok(shapes) => opened.frame_shapes = shapes,
+                Err(error) => {
+                    let fix = "give another checkpoint";
+                    findings.push(Finding::fail_as_told(SUBJECT, &error.to_string(), fix));
+                }
+            }
         }
         Err(PolicyError::ChooseEmbodiment { .. }) if !must_choose => {}
         Err(error) => {

@@ -7,15 +7,16 @@ use futures::{FutureExt, Stream, StreamExt};
 use r2r::rosgraph_msgs::msg::Clock;
 use r2r::{Node, QosProfile};
 
-use super::finding::Finding;
+use super::finding::{Finding, Level};
 use super::given;
 use super::input::{Input, Role, inputs};
 use super::read::read;
 use super::topics::{self, Heard, Listened, Newest, Publisher};
 use crate::cli::WrongUsage;
+use crate::encode::FrameShapes;
 use crate::history::{Moment, TRANSFORM, Waiting, WaitingFor};
 use crate::node::arguments::{self, create_node};
-use crate::node::graph::{NAMELESS, full_name};
+use crate::node::graph::{NAMELESS, PARAMETER_EVENTS, full_name};
 use crate::node::messages::TfMessage;
 use crate::node::params::{Params, Value};
 use crate::node::remap::Remaps;
@@ -25,8 +26,6 @@ use crate::node::settings::{self, Settings};
 /// The name of the node whose arguments these are, unless they give another.
 const NODE_NAME: &str = "policy";
 const CLOCK: &str = "/clock";
-/// Every node with parameters publishes this topic, by which its name is seen; this process does not.
-const PARAMETER_EVENTS: &str = "/parameter_events";
 /// Longest wait for the first message of every topic, before listening begins.
 const DISCOVERY: Duration = Duration::from_secs(2);
 /// How long one wait for messages lasts.
@@ -84,6 +83,7 @@ impl Live {
     pub fn check(
         &mut self,
         mut settings: Settings,
+        shapes: &FrameShapes,
         mut params: Params,
         wait_s: f64,
     ) -> Result<Vec<Finding>> {
@@ -116,6 +116,7 @@ impl Live {
 
         let clock_publishers: Vec<String> =
             self.publishers(CLOCK)?.into_iter().map(|publisher| publisher.node).collect();
+        // This process is not among them.
         let nodes = self.publishers(PARAMETER_EVENTS)?;
         let namesakes = nodes.iter().filter(|other| other.node == name).count();
         let mut findings = vec![
@@ -123,18 +124,20 @@ impl Live {
             topics::clock(simulated, &clock_publishers, watch.simulated_ns),
         ];
         let published = self.published(&listeners)?;
+        let poses = poses(&mut sensors, &settings, &params, watch.now());
         let listened = Listened {
             seconds: wait_s,
             until_ns: watch.now().steady_ns,
             rate_hz: settings.period_ns.map(|period_ns| 1e9 / period_ns as f64),
             topics: &published,
+            poses_known: poses.iter().all(|finding| finding.level != Level::Fail),
         };
         for listener in listeners {
             let publishers = self.publishers(&listener.input.topic)?;
-            let (input, heard) = listener.heard(&settings);
+            let (input, heard) = listener.heard(&settings, shapes);
             findings.extend(topics::check(&input, &publishers, &heard, listened));
         }
-        findings.extend(poses(&mut sensors, &settings, &params, watch.now()));
+        findings.extend(poses);
         Ok(findings)
     }
 
@@ -214,10 +217,10 @@ impl Listener {
         }
     }
 
-    fn heard(mut self, settings: &Settings) -> (Input, Heard) {
+    fn heard(mut self, settings: &Settings, shapes: &FrameShapes) -> (Input, Heard) {
         let newest = self
             .newest
-            .map(|(at, bytes)| Newest { at, read: read(self.input.role, bytes, settings) });
+            .map(|(at, bytes)| Newest { at, read: read(self.input.role, bytes, settings, shapes) });
         self.heard.newest = newest;
         (self.input, self.heard)
     }

@@ -30,6 +30,7 @@ pub use system::System;
 use self::profile::Profile;
 #[cfg(not(feature = "ros"))]
 use crate::cli::WrongUsage;
+use crate::encode::FrameShapes;
 use crate::node::params::{Params, Value};
 use crate::node::settings::{Settings, Transport};
 
@@ -75,7 +76,8 @@ pub fn examine(system: &System, request: &Request) -> Result<Report> {
 
     match (wiring.params, wiring.settings) {
         (Some(params), Some(settings)) => {
-            findings.extend(live.check(settings, params, request.seconds)?);
+            let shapes = &wiring.frame_shapes;
+            findings.extend(live.check(settings, shapes, params, request.seconds)?);
         }
         _ if with_node => {
             let found = "not looked at, since the parameters do not say which there are";
@@ -94,6 +96,7 @@ struct Wiring {
     params: Option<Params>,
     /// How the node would be wired, if all is well so far.
     settings: Option<Settings>,
+    frame_shapes: FrameShapes,
 }
 
 fn wiring(overrides: Vec<(String, Value)>, with_node: bool) -> Wiring {
@@ -120,6 +123,7 @@ fn wiring(overrides: Vec<(String, Value)>, with_node: bool) -> Wiring {
     let (findings, opened) = checkpoint::check(&options, with_node);
     wiring.findings = findings;
     wiring.weight_bytes = opened.bytes;
+    wiring.frame_shapes = opened.frame_shapes;
     // Without the node's own arguments nothing says which joints and topics the robot has.
     let Some(embodiment) = opened.embodiment.filter(|_| with_node) else { return wiring };
     match given::settings(&mut params, &embodiment) {
@@ -154,9 +158,15 @@ impl Robot {
         self.live.as_ref().map(live::Live::overrides).unwrap_or_default()
     }
 
-    fn check(&mut self, settings: Settings, params: Params, seconds: f64) -> Result<Vec<Finding>> {
+    fn check(
+        &mut self,
+        settings: Settings,
+        shapes: &FrameShapes,
+        params: Params,
+        seconds: f64,
+    ) -> Result<Vec<Finding>> {
         match &mut self.live {
-            Some(live) => live.check(settings, params, seconds),
+            Some(live) => live.check(settings, shapes, params, seconds),
             None => Ok(Vec::new()),
         }
     }
@@ -185,7 +195,7 @@ impl Robot {
         Vec::new()
     }
 
-    fn check(&mut self, _: Settings, _: Params, _: f64) -> Result<Vec<Finding>> {
+    fn check(&mut self, _: Settings, _: &FrameShapes, _: Params, _: f64) -> Result<Vec<Finding>> {
         Ok(vec![Self::not_asked()])
     }
 

@@ -1,7 +1,8 @@
 //! Reading one message as the node would, to tell whether it is of use.
 
 use super::input::Role;
-use crate::node::frames::frame;
+use crate::encode::FrameShapes;
+use crate::node::frames::accepted_frame;
 use crate::node::messages::TfMessage;
 use crate::node::settings::Settings;
 
@@ -9,10 +10,16 @@ use crate::node::settings::Settings;
 ///
 /// # Errors
 /// Why the node would refuse it.
-pub fn read(role: Role, bytes: Vec<u8>, settings: &Settings) -> Result<Option<i64>, String> {
+pub fn read(
+    role: Role,
+    bytes: Vec<u8>,
+    settings: &Settings,
+    shapes: &FrameShapes,
+) -> Result<Option<i64>, String> {
     match role {
         Role::Camera(number) => {
-            frame(&settings.cameras[number], bytes).map(|(stamp_ns, _)| Some(stamp_ns))
+            let camera = &settings.cameras[number];
+            accepted_frame(camera, shapes, bytes).map(|(stamp_ns, _)| Some(stamp_ns))
         }
         Role::State(number) => {
             let read = settings.states[number].reader.read(&bytes);

@@ -44,6 +44,8 @@ pub struct Listened<'a> {
     pub rate_hz: Option<f64>,
     /// Topics of the graph that somebody publishes, with their types.
     pub topics: &'a [(String, String)],
+    /// Whether the transforms that came make up every pose that is wanted.
+    pub poses_known: bool,
 }
 
 /// Checks one topic.
@@ -55,8 +57,7 @@ pub fn check(
 ) -> Vec<Finding> {
     let subject = format!("{} on {}", input.subject, input.topic);
     if publishers.is_empty() && !input.has_one_publisher() {
-        // One of the two topics of transforms may do; the poses have lines of their own.
-        return vec![Finding::ok(subject, "nobody publishes it")];
+        return vec![no_transforms(subject, "nobody publishes it", listened.poses_known)];
     }
     if publishers.is_empty() {
         return vec![nobody(input, subject, listened.topics)];
@@ -77,6 +78,14 @@ pub fn check(
     }
     findings.push(flow(input, subject, heard, listened));
     findings
+}
+
+/// One of the two topics of transforms may do; the poses have lines of their own.
+fn no_transforms(subject: String, found: impl Into<String>, poses_known: bool) -> Finding {
+    if poses_known {
+        return Finding::ok(subject, found);
+    }
+    Finding::warn(subject, found, "see the poses that are missing")
 }
 
 fn nobody(input: &Input, subject: String, topics: &[(String, String)]) -> Finding {
@@ -127,7 +136,7 @@ fn mismatch(input: &Input, subject: &str, publisher: &Publisher) -> Option<Findi
 /// How the messages came, and whether the last one is of use.
 fn flow(input: &Input, subject: String, heard: &Heard, listened: Listened<'_>) -> Finding {
     let Some(newest) = &heard.newest else {
-        return silent(input, subject, listened.seconds);
+        return silent(input, subject, listened);
     };
     let stamp_ns = match &newest.read {
         Ok(stamp_ns) => *stamp_ns,
@@ -172,10 +181,12 @@ fn flow(input: &Input, subject: String, heard: &Heard, listened: Listened<'_>) -
     steady(subject, heard, age_ns, fixed, listened.rate_hz)
 }
 
-fn silent(input: &Input, subject: String, listened_s: f64) -> Finding {
+fn silent(input: &Input, subject: String, listened: Listened<'_>) -> Finding {
+    let listened_s = listened.seconds;
     if input.role == (Role::Transforms { fixed: false }) {
         // Frames that never move are on /tf_static alone.
-        return Finding::ok(subject, format!("no message in {listened_s} s"));
+        let found = format!("no message in {listened_s} s");
+        return no_transforms(subject, found, listened.poses_known);
     }
     let found = format!("it is published, but no message came in {listened_s} s");
     let fix = "see whether the driver runs, and with ros2 topic hz whether others hear it; if they do: run both as the same \
@@ -192,16 +203,19 @@ fn steady(
     rate_hz: Option<f64>,
 ) -> Finding {
     let span_s = seconds(heard.last_ns - heard.first_ns);
-    let rate = (heard.messages > 1 && span_s > 0.0).then(|| (heard.messages - 1) as f64 / span_s);
-    let mut found = match rate {
-        Some(rate) => format!("{rate:.1} Hz"),
-        None => format!("{} message", heard.messages),
+    // What holds for all time has no rate, however many say something.
+    let has_rate = !fixed && heard.messages > 1 && span_s > 0.0;
+    let rate = has_rate.then(|| (heard.messages - 1) as f64 / span_s);
+    let mut found = match (rate, heard.messages) {
+        (Some(rate), _) => format!("{rate:.1} Hz"),
+        (None, 1) => "1 message".to_owned(),
+        (None, messages) => format!("{messages} messages"),
     };
     if let Some(age_ns) = age_ns {
         found.push_str(&format!(", {:.0} ms old when it comes", seconds(age_ns) * 1e3));
     }
     match (rate, rate_hz) {
-        (Some(rate), Some(wanted)) if !fixed && rate < wanted => {
+        (Some(rate), Some(wanted)) if rate < wanted => {
             let found = format!("{found}, slower than rate_hz ({wanted:?})");
             Finding::warn(subject, found, "raise the driver's rate, or lower rate_hz")
         }
@@ -240,15 +254,19 @@ pub fn clock(simulated: bool, publishers: &[String], now_ns: Option<i64>) -> Fin
     }
 }
 
-/// Checks that no other node has the full name `node`; `others` is how many do.
-pub fn name(node: &str, others: usize) -> Finding {
+/// Checks that not more than one node has the full name `node`, which may be the one that is examined; `running` is how
+/// many do.
+pub fn name(node: &str, running: usize) -> Finding {
     const SUBJECT: &str = "node name";
-    if others == 0 {
-        return Finding::ok(SUBJECT, format!("{node} is free"));
+    match running {
+        0 => Finding::ok(SUBJECT, format!("{node} is free")),
+        1 => Finding::ok(SUBJECT, format!("{node} is running; no second one may be started")),
+        _ => {
+            let found = format!("{running} nodes named {node} are running");
+            let fix = "end all but one, or give each another name: -r __node:=NAME";
+            Finding::warn(SUBJECT, found, fix)
+        }
     }
-    let found = format!("a node named {node} is running");
-    let fix = "end it before another is started, or give the new one another name: -r __node:=NAME";
-    Finding::warn(SUBJECT, found, fix)
 }
 
 #[cfg(test)]

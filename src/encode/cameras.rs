@@ -3,21 +3,16 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::image::n17::{FrameChain, FrameChainError, FrameChainParams, MERGE, Picture};
+use super::image::n17::{FrameChain, FrameChainError, FrameChainParams, Picture};
 use super::kept::Kept;
-use super::prompt::MAX_PROMPT_TOKENS;
-use super::{EncodeError, FrameIntake};
+use super::{EncodeError, FrameIntake, FrameShapes};
 use crate::contract::{Embodiment, Frame};
-
-/// Shape of the frames, as width and height, with which released policies were trained. Frames that become pictures of
-/// another shape are refused.
-const TRAINED_FRAMES: [(&str, [u32; 2]); 1] =
-    [("oxe_droid_relative_eef_relative_joint", [1280, 720])];
 
 /// One frame chain per camera, each behind a lock of its own.
 #[derive(Debug)]
 pub struct Cameras {
     names: Vec<String>,
+    shapes: FrameShapes,
     cameras: Vec<Mutex<Camera>>,
 }
 
@@ -27,20 +22,10 @@ pub struct Camera {
     name: String,
     chain: FrameChain,
     letterbox: bool,
-    /// `None`: any shape.
-    trained: Option<TrainedShape>,
+    shapes: FrameShapes,
     kept: Kept<Picture>,
     /// Width and height of the frame that was checked last.
     checked: Option<[u32; 2]>,
-}
-
-/// The only shape that a camera's pictures may have.
-#[derive(Clone, Copy, Debug)]
-struct TrainedShape {
-    /// Rows and columns of patches.
-    grid: [usize; 2],
-    /// Least and largest ratio of width to height of frames that end so.
-    ratios: [f64; 2],
 }
 
 impl Cameras {
@@ -52,23 +37,23 @@ impl Cameras {
         letterbox: bool,
     ) -> Result<Self, FrameChainError> {
         let chain = FrameChain::new(params, letterbox)?;
-        let trained = TRAINED_FRAMES.iter().find(|(tag, _)| *tag == embodiment.tag);
-        let trained = trained.map(|(_, [width, height])| {
-            let grid = chain.grid(*width, *height);
-            // There is a frame of the trained shape, so that there are ratios.
-            TrainedShape { grid, ratios: chain.ratios(grid).unwrap_or_default() }
-        });
+        let shapes = FrameShapes::n17(embodiment, params, letterbox)?;
         let camera = |name: &String| Camera {
             name: name.clone(),
             chain: chain.clone(),
             letterbox,
-            trained,
+            shapes: shapes.clone(),
             kept: Kept::default(),
             checked: None,
         };
         let names = embodiment.cameras.clone();
         let cameras = names.iter().map(|name| Mutex::new(camera(name))).collect();
-        Ok(Self { names, cameras })
+        Ok(Self { names, shapes, cameras })
+    }
+
+    /// The shapes of frames that all of them accept.
+    pub fn shapes(&self) -> &FrameShapes {
+        &self.shapes
     }
 
     /// The camera of this number in the embodiment's list.
@@ -104,18 +89,9 @@ impl Camera {
         if self.checked == Some(size) {
             return Ok(());
         }
+        self.shapes.check(&self.name, frame)?;
         let [width, height] = size;
         let grid = self.chain.grid(width, height);
-        if let Some(trained) = self.trained.filter(|trained| trained.grid != grid) {
-            let TrainedShape { grid: expected, ratios } = trained;
-            let camera = self.name.clone();
-            return Err(EncodeError::AspectRatio { camera, width, height, grid, expected, ratios });
-        }
-        let tokens = grid[0] * grid[1] / (MERGE * MERGE);
-        if tokens > MAX_PROMPT_TOKENS {
-            let camera = self.name.clone();
-            return Err(EncodeError::PictureTokens { camera, width, height, tokens });
-        }
         tracing::info!(
             "camera '{}': frames of {width}x{height} become {}x{} patches, letterbox {}",
             self.name,

@@ -11,15 +11,18 @@ pub mod noise;
 pub mod prompt;
 mod request;
 mod seen;
+mod shapes;
 pub mod state;
 pub mod tokenizer;
 
 use std::sync::Arc;
 
 pub use seen::{Seen, Viewer, side_by_side};
+pub use shapes::FrameShapes;
 
 use crate::contract::{Frame, Noise, Observation};
 use crate::program::Layout;
+use crate::words::names;
 
 /// Turns observations into model input; one implementation per version.
 pub trait Encode: Send {
@@ -32,6 +35,11 @@ pub trait Encode: Send {
 
     /// Tells whether an instruction can be encoded, ahead of the request and from any thread.
     fn instruction_check(&self) -> InstructionCheck;
+
+    /// The shapes of frames that are accepted, for checks ahead of the request and from any thread.
+    fn frame_shapes(&self) -> FrameShapes {
+        FrameShapes::default()
+    }
 
     /// Where frames may be handed in as they arrive, so that a request pays only for what is new; `None` if this encoder
     /// has no use for them.
@@ -59,9 +67,9 @@ pub trait FrameIntake: Send + Sync {
 /// Why an observation is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    #[error("camera '{camera}' is missing; the observation has {found:?}")]
+    #[error("camera '{camera}' is missing; the observation has {}", names(.found))]
     MissingCamera { camera: String, found: Vec<String> },
-    #[error("camera '{camera}' is not one of the embodiment's, which are {expected:?}")]
+    #[error("camera '{camera}' is not one of the embodiment's, which are {}", names(.expected))]
     UnknownCamera { camera: String, expected: Vec<String> },
     #[error(
         "camera '{camera}' has {found} frames; the embodiment needs {expected}, one for each of the steps {deltas:?}"
@@ -91,7 +99,12 @@ pub enum EncodeError {
     #[error(
         "frames of {first} and {other} do not become equally large pictures; give all cameras one ratio of width to height"
     )]
-    UnequalPictures { first: String, other: String },
+    UnequalPictures {
+        /// The one of `other`.
+        camera: String,
+        first: String,
+        other: String,
+    },
     #[error(
         "the checkpoint's processor_config.json has no 'letter_box_transform'; set letterbox to on or off, as the \
          checkpoint was trained"
@@ -105,6 +118,31 @@ pub enum EncodeError {
     State(#[from] state::StateEncodeError),
     #[error(transparent)]
     Noise(#[from] noise::NoiseError),
+}
+
+/// The part of an observation that an error is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Culprit<'a> {
+    Camera(&'a str),
+    StateGroup(&'a str),
+    Instruction,
+}
+
+impl EncodeError {
+    /// The one part that is to blame; `None` where the error is not about a single one.
+    pub fn culprit(&self) -> Option<Culprit<'_>> {
+        match self {
+            EncodeError::MissingCamera { camera, .. }
+            | EncodeError::UnknownCamera { camera, .. }
+            | EncodeError::FrameCount { camera, .. }
+            | EncodeError::AspectRatio { camera, .. }
+            | EncodeError::PictureTokens { camera, .. }
+            | EncodeError::UnequalPictures { camera, .. } => Some(Culprit::Camera(camera)),
+            EncodeError::State(error) => error.group().map(Culprit::StateGroup),
+            EncodeError::Prompt(_) => Some(Culprit::Instruction),
+            EncodeError::LetterboxOpen | EncodeError::FrameChain(_) | EncodeError::Noise(_) => None,
+        }
+    }
 }
 
 /// The numbers that a model reads, for one request.
@@ -151,11 +189,12 @@ impl ModelInput {
     }
 }
 
-/// To three decimals, so that a ratio as printed is still accepted.
-fn rounded_up(ratio: f64) -> f64 {
+/// A least ratio to three decimals, so that it is still accepted as printed.
+pub fn rounded_up(ratio: f64) -> f64 {
     (ratio * 1000.0).ceil() / 1000.0
 }
 
-fn rounded_down(ratio: f64) -> f64 {
+/// As [`rounded_up`], of a largest ratio.
+pub fn rounded_down(ratio: f64) -> f64 {
     (ratio * 1000.0).floor() / 1000.0
 }

@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use super::cameras::Cameras;
 use super::frames::{CameraFrame, time_major};
-use super::image::n17::{FrameChainParams, MERGE, PatchWriter};
+use super::image::n17::{MERGE, PatchWriter};
 use super::prompt::n17::{IMAGE_TOKEN_ID, PromptEncoder};
 use super::request::Request;
+use super::shapes::n17_chain;
 use super::tokenizer::Tokenizer;
-use super::{Encode, EncodeError, FrameIntake, InstructionCheck, ModelInput, Seen, Viewer, seen};
+use super::{
+    Encode, EncodeError, FrameIntake, FrameShapes, InstructionCheck, ModelInput, Seen, Viewer, seen,
+};
 use crate::checkpoint::Processor;
 use crate::checkpoint::n17::Config;
 use crate::contract::{Embodiment, Letterbox, Noise, Observation};
@@ -34,12 +37,7 @@ impl Encoder {
     ) -> Result<Self, EncodeError> {
         let prompt =
             PromptEncoder::new(tokenizer, config.llm.vocabulary, processor.formalize_language)?;
-        let params = FrameChainParams {
-            shortest_edge: processor.image.shortest_edge as u32,
-            crop_fraction: processor.image.crop_fraction,
-        };
-        let letterbox =
-            letterbox.applies(processor.image.letterbox).ok_or(EncodeError::LetterboxOpen)?;
+        let (params, letterbox) = n17_chain(processor, letterbox)?;
         let cameras = Arc::new(Cameras::new(&embodiment, params, letterbox)?);
         let request = Request::new(embodiment, &config.head, IMAGE_TOKEN_ID);
         Ok(Self { prompt: Arc::new(prompt), cameras, patches: PatchWriter::default(), request })
@@ -82,7 +80,8 @@ impl Encoder {
             let (width, height) = (frame.frame.width(), frame.frame.height());
             format!("'{name}' ({width}x{height} becomes {}x{})", stacked[0], stacked[1])
         };
-        EncodeError::UnequalPictures { first: describe(first), other: describe(other) }
+        let camera = self.request.embodiment.cameras[other.0.camera].clone();
+        EncodeError::UnequalPictures { camera, first: describe(first), other: describe(other) }
     }
 }
 
@@ -104,6 +103,10 @@ impl Encode for Encoder {
         let images = self.request.embodiment.pictures();
         // The number of tokens of a picture is known when its frame is; one is the least.
         Arc::new(move |instruction| prompt.encode(instruction, images, 1).map(drop))
+    }
+
+    fn frame_shapes(&self) -> FrameShapes {
+        self.cameras.shapes().clone()
     }
 
     fn intake(&self) -> Option<Arc<dyn FrameIntake>> {

@@ -7,6 +7,7 @@ use crate::contract::{
     checked_state_group, has_no_range,
 };
 use crate::rotation;
+use crate::words::{Number, numbers};
 
 /// Why a state cannot be encoded.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -20,12 +21,26 @@ pub enum StateEncodeError {
     )]
     TooWide { embodiment: String, needed: usize, width: usize },
     #[error(
-        "state group '{group}' value {index} is {raw}, which the checkpoint's statistics turn into {encoded}; \
-         check the value's unit"
+        "state group '{group}' value {index} is {}, which the checkpoint's statistics turn into {}; check the \
+         value's unit",
+        Number(*.raw), Number(*.encoded)
     )]
     Overflow { group: String, index: usize, raw: f64, encoded: f32 },
-    #[error("state group '{group}' is {values:?}, from which no rotation follows")]
+    #[error("state group '{group}' is [{}], from which no rotation follows", numbers(.values))]
     Rotation { group: String, values: Vec<f64> },
+}
+
+impl StateEncodeError {
+    /// The state group that it is about; `None` for all of them together.
+    pub fn group(&self) -> Option<&str> {
+        match self {
+            StateEncodeError::State(error) => Some(error.group()),
+            StateEncodeError::Statistics { group, .. }
+            | StateEncodeError::Overflow { group, .. }
+            | StateEncodeError::Rotation { group, .. } => Some(group),
+            StateEncodeError::TooWide { .. } => None,
+        }
+    }
 }
 
 /// Encodes `state` for the model: `[width]`, the groups in the embodiment's order, zeros behind them.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::source::Source;
 use super::track::Track;
-use super::{Gates, Lack, Moment, Refused, Timeline};
+use super::{Forgotten, Gates, Lack, Moment, Refused, Timeline};
 use crate::contract::Frame;
 
 /// The frames of one topic.
@@ -33,8 +33,8 @@ impl Camera {
     }
 
     /// Forgets every frame; a picture that does not change is remembered.
-    pub fn clear(&mut self) {
-        self.source.clear();
+    pub fn forget(&mut self, what: Forgotten, steady_ns: i64) {
+        self.source.forget(what, steady_ns);
         self.sameness.forget_stamps();
     }
 

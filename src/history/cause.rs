@@ -111,8 +111,12 @@ impl WaitingFor {
 impl Lack {
     fn cause(&self) -> Cause {
         match self {
-            Lack::Nothing { refusal: None } => Cause::Missing,
-            Lack::Nothing { refusal: Some(_) } => Cause::Refused,
+            Lack::Nothing { refusal: None } | Lack::NothingSince { refusal: None, .. } => {
+                Cause::Missing
+            }
+            Lack::Nothing { refusal: Some(_) } | Lack::NothingSince { refusal: Some(_), .. } => {
+                Cause::Refused
+            }
             Lack::NoPose { .. } => Cause::NoPose,
             Lack::Stale { refusal: Some(_), .. } if !self.is_silence() => Cause::Refused,
             Lack::Stale { .. } => Cause::Stale,

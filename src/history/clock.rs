@@ -1,5 +1,7 @@
 //! What time it is, and which stamps can be compared with it.
 
+use crate::words::Number;
+
 /// Steps back of the clock, between two calls, that come from calls overtaking each other.
 pub(super) const CLOCK_SLACK_NS: i64 = 100_000_000;
 
@@ -75,9 +77,9 @@ pub enum Refused {
     #[error("its header.stamp is {:.3} s older than that of a message received before", seconds(*behind_ns))]
     Late { behind_ns: i64 },
     #[error(
-        "joint '{joint}' moved {moved_rad:.3} rad in {in_s:.3} s, which is {:.1} rad/s; the limit is {max_rad_s} rad/s \
+        "joint '{joint}' moved {:.3} rad in {in_s:.3} s, which is {:.1} rad/s; the limit is {} rad/s \
          (`state_jump_max_rad_s`)",
-        moved_rad / in_s
+        Number(*.moved_rad), Number(moved_rad / in_s), Number(*.max_rad_s)
     )]
     Jumped { joint: String, moved_rad: f64, in_s: f64, max_rad_s: f64 },
     #[error("there is no input number {number}")]

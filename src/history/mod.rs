@@ -21,7 +21,7 @@ use crate::contract::{Frame, Observation};
 pub use cause::Cause;
 pub use clock::{ClockJump, Moment, Refused, Timeline, seconds};
 pub use gates::Gates;
-pub use waiting::{Lack, TRANSFORM, Waiting, WaitingFor};
+pub use waiting::{Forgotten, Lack, TRANSFORM, Waiting, WaitingFor};
 
 use camera::Camera;
 use clock::{CLOCK_SLACK_NS, FORWARD_JUMP_NS};
@@ -179,7 +179,7 @@ impl History {
             return;
         }
         for camera in &mut self.cameras {
-            camera.clear();
+            camera.forget(Forgotten::NewGoal, at.steady_ns);
             camera.source.not_before_ns = at.ros_ns;
         }
     }
@@ -202,10 +202,11 @@ impl History {
         }
     }
 
-    /// Forgets every reading.
-    pub fn clear(&mut self) {
-        self.cameras.iter_mut().for_each(Camera::clear);
-        self.states.iter_mut().for_each(State::clear);
+    /// The clock has jumped: forgets every reading.
+    fn forget(&mut self, steady_ns: i64) {
+        let what = Forgotten::ClockJump;
+        self.cameras.iter_mut().for_each(|camera| camera.forget(what, steady_ns));
+        self.states.iter_mut().for_each(|state| state.forget(what, steady_ns));
     }
 
     /// Tells the history the time. A clock that jumps clears it: its stamps and later ones are not comparable. What was
@@ -218,7 +219,7 @@ impl History {
             let elapsed = now.ros_ns.saturating_sub(last.ros_ns);
             let unexplained = elapsed.saturating_sub(now.steady_ns - last.steady_ns);
             if elapsed < -CLOCK_SLACK_NS || unexplained > FORWARD_JUMP_NS {
-                self.clear();
+                self.forget(now.steady_ns);
                 self.jump = Some(ClockJump { by_ns: elapsed });
                 self.jumps += 1;
             }

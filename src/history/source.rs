@@ -1,7 +1,7 @@
 //! The readings of one topic and what is known about its messages.
 
 use super::track::Track;
-use super::{Lack, Moment, Refused, Timeline};
+use super::{Forgotten, Lack, Moment, Refused, Timeline};
 
 /// From the newest reading to one that is to be taken in, each with its stamp.
 pub(super) type Step<'a, T> = [(i64, &'a T); 2];
@@ -15,14 +15,27 @@ pub(super) struct Source<T> {
     pub refusal: Option<String>,
     /// Readings from before this are of an earlier goal.
     pub not_before_ns: i64,
+    /// Why, and when on the steady clock, all readings were forgotten.
+    forgotten: Option<(Forgotten, i64)>,
 }
 
 impl<T> Source<T> {
     pub fn new(track: Track<T>) -> Self {
-        Self { track, received_steady_ns: None, refusal: None, not_before_ns: i64::MIN }
+        Self {
+            track,
+            received_steady_ns: None,
+            refusal: None,
+            not_before_ns: i64::MIN,
+            forgotten: None,
+        }
     }
 
-    pub fn clear(&mut self) {
+    /// Forgets every reading for a reason; `steady_ns` is now.
+    pub fn forget(&mut self, what: Forgotten, steady_ns: i64) {
+        // An input that was silent before does not miss anything.
+        if self.track.newest_stamp().is_some() {
+            self.forgotten = Some((what, steady_ns));
+        }
         self.track.clear();
         self.refusal = None;
         self.not_before_ns = i64::MIN;
@@ -65,7 +78,13 @@ impl<T> Source<T> {
         let silent_ns = self.received_steady_ns.map(|received| now.steady_ns - received);
         let refusal = self.refusal.clone();
         match self.track.newest_stamp() {
-            None => Some(Lack::Nothing { refusal }),
+            None => Some(match self.forgotten {
+                None => Lack::Nothing { refusal },
+                Some((what, at_ns)) => {
+                    let ago_ns = now.steady_ns.saturating_sub(at_ns);
+                    Lack::NothingSince { what, ago_ns, refusal }
+                }
+            }),
             Some(stamp) if now.ros_ns.saturating_sub(stamp) > max_age_ns => {
                 let age_ns = now.ros_ns.saturating_sub(stamp);
                 Some(Lack::Stale { age_ns, max_age_ns, silent_ns, refusal })

@@ -2,7 +2,7 @@
 
 use super::source::{Source, Step};
 use super::track::Track;
-use super::{Lack, Moment, Refused, StateInput, StateSample, Timeline, seconds};
+use super::{Forgotten, Lack, Moment, Refused, StateInput, StateSample, Timeline, seconds};
 
 /// After a longer time without samples, nothing tells how a joint has moved meanwhile.
 const MAX_GAP_NS: i64 = 1_000_000_000;
@@ -60,8 +60,8 @@ impl State {
         accepted.map(drop)
     }
 
-    pub fn clear(&mut self) {
-        self.source.clear();
+    pub fn forget(&mut self, what: Forgotten, steady_ns: i64) {
+        self.source.forget(what, steady_ns);
         self.compared_ns = None;
         self.jumped = None;
     }

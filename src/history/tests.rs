@@ -209,7 +209,8 @@ fn a_clock_that_jumps_clears_the_history() {
         history.insert_frame(0, stamp(50), frame(1), at(50), STAMP).expect("frame");
         history.insert_state(0, Some(stamp(50)), sample(0.5), at(50), STAMP, ANY).expect("sample");
         let text = history.observation(now, "wave", &GATES).expect_err("cleared").to_string();
-        assert!(text.contains("no frame yet") && text.contains("no sample yet"), "{text}");
+        assert!(text.contains("no frame since the clock jumped, 0.000 s ago"), "{text}");
+        assert!(text.contains("no sample since the clock jumped"), "{text}");
         assert_eq!(history.take_clock_jump(), Some(ClockJump { by_ns }));
         assert_eq!(history.take_clock_jump(), None);
         // Stamps of the new time are taken although they are older.
@@ -290,7 +291,9 @@ fn case_36_a_new_goal_never_sees_a_frame_of_the_one_before() {
     show(&mut history, 990, 100, 0);
     show(&mut history, 999, 101, 1);
     let text = waiting(&mut history, at(1_001));
-    assert!(text.contains("'exterior' (topic /exterior/image): no frame yet"), "{text}");
+    let since =
+        "(topic /exterior/image): no frame since the instruction or goal changed, 0.001 s ago";
+    assert!(text.contains(since), "{text}");
     assert!(text.contains("'wrist'") && !text.contains("arm"), "{text}");
     show(&mut history, 1_000, 102, 0);
     show(&mut history, 1_010, 103, 1);
@@ -354,11 +357,16 @@ fn messages_without_a_header_do_not_date_the_observation() {
 }
 
 #[test]
-fn clear_forgets_everything() {
-    let mut history = ego();
-    history.insert_frame(0, stamp(50), frame(1), at(50), STAMP).expect("frame");
-    history.clear();
+fn an_input_that_never_came_has_not_been_quiet_since_a_new_goal() {
+    let mut history = History::new(inputs(&["exterior"], &[-15, 0]));
+    history.begin_goal(at(50));
     assert!(waiting(&mut history, at(51)).contains("no frame yet"));
+    history.insert_frame(0, stamp(100), frame(1), at(100), STAMP).expect("frame");
+    history.begin_goal(at(200));
+    history.refuse(Input::Camera(0), "step is 7".to_owned(), at(300));
+    let text = waiting(&mut history, at(1_700));
+    let since = "no usable frame since the instruction or goal changed, 1.500 s ago, the latest was refused: step is 7";
+    assert!(text.contains(since), "{text}");
 }
 
 /// A message of the property below: which input, and its stamp.

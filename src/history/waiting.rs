@@ -42,6 +42,8 @@ pub enum WaitingFor {
 pub enum Lack {
     /// There is no usable reading; `refusal` says why the latest message, if there was one, was not.
     Nothing { refusal: Option<String> },
+    /// Readings have come, but all of them before this happened, `ago_ns` ago.
+    NothingSince { what: Forgotten, ago_ns: i64, refusal: Option<String> },
     /// The transforms that were received give no pose for this reason; `refusal` says why a transform was not taken in.
     NoPose { reason: String, refusal: Option<String> },
     /// The newest usable reading is too old; no message has been received for `silent_ns`.
@@ -52,6 +54,23 @@ pub enum Lack {
     Jumped { reason: String },
     /// The topic has more publishers than it may have; `names` are those of their nodes.
     Publishers { names: Vec<String>, limit: usize },
+}
+
+/// Why what an input has said before counts no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forgotten {
+    /// A policy that looks back in time does not see what was there before its goal.
+    NewGoal,
+    ClockJump,
+}
+
+impl Forgotten {
+    fn sentence(self) -> &'static str {
+        match self {
+            Forgotten::NewGoal => "the instruction or goal changed",
+            Forgotten::ClockJump => "the clock jumped",
+        }
+    }
 }
 
 impl fmt::Display for Waiting {
@@ -103,6 +122,17 @@ impl Lack {
             Lack::Nothing { refusal: None } => format!("no {reading} yet"),
             Lack::Nothing { refusal: Some(reason) } => {
                 format!("no usable {reading} yet, the latest was refused: {reason}")
+            }
+            Lack::NothingSince { what, ago_ns, refusal } => {
+                let refused = refusal.as_ref();
+                let refused = refused.map(|reason| format!(", the latest was refused: {reason}"));
+                let usable = if refused.is_some() { "usable " } else { "" };
+                format!(
+                    "no {usable}{reading} since {}, {:.3} s ago{}",
+                    what.sentence(),
+                    seconds(*ago_ns),
+                    refused.unwrap_or_default()
+                )
             }
             Lack::NoPose { reason, refusal } => {
                 let refused = refusal.as_ref().map(|text| format!("; refused was {text}"));

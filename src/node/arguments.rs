@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result};
 use r2r::{Node, ParameterValue};
 
 use super::params::Value;
+use super::remap::unreadable_params_file;
 use super::runtime::locked;
 use crate::cli::WrongUsage;
 
@@ -16,6 +17,10 @@ use crate::cli::WrongUsage;
 /// # Errors
 /// Arguments that ROS refuses.
 pub fn create_node(name: &str) -> Result<Node> {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let Some(problem) = unreadable_params_file(&arguments) {
+        return Err(WrongUsage(problem).into());
+    }
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let created = panic::catch_unwind(|| {

@@ -1,6 +1,6 @@
 //! What lives as long as the process, whether a policy is loaded or not.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
 use super::params::Params;
@@ -16,6 +16,8 @@ pub struct Core {
     pub params: Arc<Mutex<Params>>,
     /// While it does, a new instruction is none of its business.
     pub goal_runs: AtomicBool,
+    /// Other nodes on the graph that have the same name.
+    pub namesakes: AtomicUsize,
     configured: Mutex<Option<Arc<Shared>>>,
 }
 
@@ -28,6 +30,7 @@ impl Core {
             clock,
             params: Arc::new(Mutex::new(params)),
             goal_runs: AtomicBool::new(false),
+            namesakes: AtomicUsize::new(0),
             configured: Mutex::new(None),
         }
     }

@@ -57,7 +57,7 @@ impl Follower {
             available: false,
             last: None,
             busy: busy.clone(),
-            notes: Throttle::new(WARNING_PERIOD),
+            notes: Notes::default(),
         };
         Ok((Self { orders, busy }, Box::pin(task.run(inbox))))
     }
@@ -100,7 +100,21 @@ struct Task {
     /// The goal that the controller has accepted last.
     last: Option<Uuid>,
     busy: Arc<AtomicBool>,
-    notes: Throttle,
+    notes: Notes,
+}
+
+/// One throttle for each thing that is told, so that none keeps another quiet.
+struct Notes {
+    absent: Throttle,
+    rejects: Throttle,
+    silent: Throttle,
+}
+
+impl Default for Notes {
+    fn default() -> Self {
+        let [absent, rejects, silent] = [WARNING_PERIOD; 3].map(Throttle::new);
+        Self { absent, rejects, silent }
+    }
 }
 
 impl Task {
@@ -128,7 +142,7 @@ impl Task {
 
     /// `false` if the node has ended.
     async fn wait_for_controller(&mut self) -> bool {
-        if self.notes.pass().is_some() {
+        if self.notes.absent.pass().is_some() {
             warn!("no controller answers on {} (parameter `follow_joint_trajectory`)", self.name);
         }
         let Ok(available) = Node::is_available(&self.goals) else { return false };
@@ -178,7 +192,7 @@ impl Task {
     }
 
     fn refuse(&mut self) {
-        if let Some(held_back) = self.notes.pass() {
+        if let Some(held_back) = self.notes.rejects.pass() {
             warn!(
                 "the controller on {} rejects trajectories; do its joints have the names of ~/joint_trajectory?{}",
                 self.name,
@@ -190,6 +204,8 @@ impl Task {
     /// What was asked is not known to have arrived.
     fn lost(&mut self) {
         self.available = false;
-        warn!("the controller on {} does not answer", self.name);
+        if let Some(held_back) = self.notes.silent.pass() {
+            warn!("the controller on {} does not answer{}", self.name, and_more(held_back));
+        }
     }
 }

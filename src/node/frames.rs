@@ -4,6 +4,21 @@ use super::compressed;
 use super::image::{self, Decoded, ImageFields};
 use super::messages::{CompressedImage, Image, MessageError};
 use super::settings::{CameraSettings, Transport};
+use crate::encode::FrameShapes;
+
+/// Stamp and picture of a camera message, if the policy takes frames of its shape.
+///
+/// # Errors
+/// Why the message is of no use.
+pub fn accepted_frame(
+    camera: &CameraSettings,
+    shapes: &FrameShapes,
+    bytes: Vec<u8>,
+) -> Result<(i64, Decoded), String> {
+    let (stamp_ns, decoded) = frame(camera, bytes)?;
+    shapes.check(&camera.key, &decoded.frame).map_err(|error| error.to_string())?;
+    Ok((stamp_ns, decoded))
+}
 
 /// Stamp and picture of a camera message.
 ///

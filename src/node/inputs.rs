@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use futures::{FutureExt, Stream, StreamExt};
 use tracing::warn;
 
-use super::frames::frame;
+use super::frames::accepted_frame;
 use super::image::{Decoded, Note};
 use super::messages::TfMessage;
 use super::runtime::{Shared, Throttle, WARNING_PERIOD, and_more, locked};
@@ -29,7 +29,8 @@ pub async fn read_camera(
     let mut noted = HashSet::new();
     while let Some(bytes) = newest(&mut messages, &shared, input).await {
         let at = shared.clock.now();
-        match frame(&shared.settings.cameras[number], bytes) {
+        let camera = &shared.settings.cameras[number];
+        match accepted_frame(camera, &shared.frame_shapes, bytes) {
             Ok((stamp_ns, Decoded { frame, notes })) => {
                 refusals.note_once(&mut noted, notes);
                 let timeline = shared.settings.timeline;

@@ -1,6 +1,8 @@
 //! The ROS 2 node: sensor topics in, action chunks out; and the tools beside it on the topics.
 
 pub mod action;
+#[cfg(any(feature = "ros", test))]
+mod blame;
 pub mod cause_counters;
 pub mod compressed;
 pub mod frames;
@@ -54,6 +56,8 @@ pub mod play;
 mod publish;
 #[cfg(feature = "ros")]
 mod representation;
+#[cfg(feature = "ros")]
+mod requests;
 #[cfg(feature = "ros")]
 pub mod rosout;
 #[cfg(feature = "ros")]

@@ -98,6 +98,7 @@ impl Model {
             fidelity,
             noise_shape: policy.noise_shape(),
             instruction_check: policy.instruction_check(),
+            frame_shapes: policy.frame_shapes(),
             sensors: Mutex::new(Sensors::new(&settings)),
             intake: start_intake(&policy, &settings)?,
             settings,

@@ -21,9 +21,12 @@ use tracing::{info, warn};
 
 use super::core::Core;
 use super::engine::Event;
+use super::graph::PARAMETER_EVENTS;
 use super::instruction::{INSTRUCTION, check_given};
 use super::params::{Declared, Kind, ParamError, Params, Range, Value};
+use super::requests::service;
 use super::runtime::{Shared, locked, time_message};
+use super::spin::NodeHandle;
 
 /// Answers a service until the node ends.
 pub type Task = BoxFuture<'static, ()>;
@@ -34,13 +37,15 @@ pub type Task = BoxFuture<'static, ()>;
 /// What rcl reports.
 pub fn serve(
     node: &mut Node,
+    spinner: &NodeHandle,
     core: &Arc<Core>,
     changes: &Arc<ParamChanges>,
 ) -> r2r::Result<Vec<Task>> {
-    let name = node.name()?;
+    let node_name = node.name()?;
+    let name = |service: &str| format!("{node_name}/{service}");
     let mut tasks: Vec<Task> = Vec::new();
 
-    let requests = service::<GetParameters::Service>(node, &name, "get_parameters")?;
+    let requests = service::<GetParameters::Service>(node, spinner, &name("get_parameters"))?;
     let known = core.clone();
     tasks.push(Box::pin(answer(requests, move |request: &GetParameters::Request| {
         let params = locked(&known.params);
@@ -49,7 +54,8 @@ pub fn serve(
         GetParameters::Response { values }
     })));
 
-    let requests = service::<GetParameterTypes::Service>(node, &name, "get_parameter_types")?;
+    let requests =
+        service::<GetParameterTypes::Service>(node, spinner, &name("get_parameter_types"))?;
     let known = core.clone();
     tasks.push(Box::pin(answer(requests, move |request: &GetParameterTypes::Request| {
         let params = locked(&known.params);
@@ -58,7 +64,8 @@ pub fn serve(
         GetParameterTypes::Response { types }
     })));
 
-    let requests = service::<DescribeParameters::Service>(node, &name, "describe_parameters")?;
+    let requests =
+        service::<DescribeParameters::Service>(node, spinner, &name("describe_parameters"))?;
     let known = core.clone();
     tasks.push(Box::pin(answer(requests, move |request: &DescribeParameters::Request| {
         let params = locked(&known.params);
@@ -71,7 +78,7 @@ pub fn serve(
         DescribeParameters::Response { descriptors }
     })));
 
-    let requests = service::<ListParameters::Service>(node, &name, "list_parameters")?;
+    let requests = service::<ListParameters::Service>(node, spinner, &name("list_parameters"))?;
     let known = core.clone();
     tasks.push(Box::pin(answer(requests, move |request: &ListParameters::Request| {
         ListParameters::Response {
@@ -79,28 +86,23 @@ pub fn serve(
         }
     })));
 
-    let requests = service::<SetParameters::Service>(node, &name, "set_parameters")?;
+    let requests = service::<SetParameters::Service>(node, spinner, &name("set_parameters"))?;
     let setter = changes.clone();
     tasks.push(Box::pin(answer(requests, move |request: &SetParameters::Request| {
         let one = |parameter: &Parameter| setter.set_all(std::slice::from_ref(parameter));
         SetParameters::Response { results: request.parameters.iter().map(one).collect() }
     })));
 
-    let requests =
-        service::<SetParametersAtomically::Service>(node, &name, "set_parameters_atomically")?;
+    let requests = service::<SetParametersAtomically::Service>(
+        node,
+        spinner,
+        &name("set_parameters_atomically"),
+    )?;
     let setter = changes.clone();
     tasks.push(Box::pin(answer(requests, move |request: &SetParametersAtomically::Request| {
         SetParametersAtomically::Response { result: setter.set_all(&request.parameters) }
     })));
     Ok(tasks)
-}
-
-fn service<S: WrappedServiceTypeSupport + 'static>(
-    node: &mut Node,
-    node_name: &str,
-    service: &str,
-) -> r2r::Result<impl Stream<Item = ServiceRequest<S>> + Unpin + Send + use<S>> {
-    node.create_service::<S>(&format!("{node_name}/{service}"), QosProfile::parameters())
 }
 
 /// Answers every request; a caller that is gone already is no concern of the node.
@@ -135,7 +137,7 @@ impl ParamChanges {
         core: &Arc<Core>,
         engine: UnboundedSender<Event>,
     ) -> r2r::Result<Self> {
-        let events = node.create_publisher("/parameter_events", QosProfile::parameter_events())?;
+        let events = node.create_publisher(PARAMETER_EVENTS, QosProfile::parameter_events())?;
         Ok(Self { core: core.clone(), engine, events: Mutex::new(events) })
     }
 

@@ -19,8 +19,10 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_WAIT_S: f64 = 86_400.0;
 const RATES: std::ops::RangeInclusive<f64> = 0.001..=1000.0;
 
-/// Plays a recording onto its topics. Header stamps are moved to now for message types that begin with a header (by
-/// the schema in the bag) and for transforms; all other bytes are sent as recorded.
+/// Play a recording onto its topics, stamped as if it happened now.
+///
+/// Header stamps are moved to now for message types that begin with a header (by the schema in the bag) and for
+/// transforms; all other bytes are sent as recorded.
 #[derive(Debug, clap::Args)]
 pub struct PlayArgs {
     /// Bag directory, or an .mcap file.

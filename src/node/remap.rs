@@ -67,6 +67,15 @@ pub fn ros_arguments(arguments: &[String]) -> impl Iterator<Item = (&str, Option
     })
 }
 
+/// What is wrong with the parameter files that the arguments name, if one cannot be read; rcl does not say which.
+pub fn unreadable_params_file(arguments: &[String]) -> Option<String> {
+    let files = ros_arguments(arguments)
+        .filter_map(|(option, value)| (option == "--params-file").then_some(value).flatten());
+    let mut failures = files.filter_map(|file| Some((file, std::fs::read(file).err()?)));
+    let (file, error) = failures.next()?;
+    Some(format!("the parameter file '{file}' cannot be read: {error}"))
+}
+
 /// Both sides of `[NODE:][rostopic://]FROM:=TO`; `None` for a rule about something else or for another node.
 fn topic_rule<'a>(text: &'a str, node: &str) -> Option<(&'a str, &'a str)> {
     let (mut from, to) = text.split_once(":=")?;
@@ -86,6 +95,25 @@ fn topic_rule<'a>(text: &'a str, node: &str) -> Option<(&'a str, &'a str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_parameter_file_that_cannot_be_read_is_named() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let there = folder.path().join("robot.yaml").display().to_string();
+        std::fs::write(&there, "").expect("write");
+        let gone = folder.path().join("other.yaml").display().to_string();
+        let problem = |arguments: &[&str]| {
+            let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
+            unreadable_params_file(&arguments)
+        };
+        assert_eq!(problem(&["node", "--params-file", &gone]), None, "no argument of ROS");
+        assert_eq!(problem(&["--ros-args", "--params-file", &there]), None);
+        let files = ["--ros-args", "--params-file", &there, "--params-file", &gone];
+        let text = problem(&files).expect("the second");
+        assert!(text.contains(&format!("'{gone}' cannot be read: No such file")), "{text}");
+        let text = problem(&["--ros-args", "--params-file", "/"]).expect("a folder");
+        assert!(text.contains("'/' cannot be read: Is a directory"), "{text}");
+    }
 
     fn remaps(arguments: &[&str]) -> Remaps {
         let arguments: Vec<String> =

@@ -2,6 +2,8 @@
 
 use nalgebra::{Isometry3, Quaternion, Translation3, Unit, UnitQuaternion};
 
+use crate::words::{Number, numbers};
+
 /// How far the squared length of a quaternion may be from 1; tf2 has the same limit. Less is rounding, for instance of
 /// numbers typed into a launch file, and is normalised away.
 const MAX_LENGTH_ERROR: f64 = 1e-2;
@@ -9,11 +11,11 @@ const MAX_LENGTH_ERROR: f64 = 1e-2;
 /// Why numbers are not a rigid motion.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum RigidError {
-    #[error("its translation ({}, {}, {}) is not finite", .0[0], .0[1], .0[2])]
+    #[error("its translation ({}) is not finite", numbers(.0))]
     Translation([f64; 3]),
     #[error(
         "its quaternion (x {}, y {}, z {}, w {}) has length {:.4}; that of a rotation has length 1",
-        xyzw[0], xyzw[1], xyzw[2], xyzw[3], length
+        Number(xyzw[0]), Number(xyzw[1]), Number(xyzw[2]), Number(xyzw[3]), Number(*.length)
     )]
     Quaternion { xyzw: [f64; 4], length: f64 },
 }

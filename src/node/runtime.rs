@@ -15,7 +15,7 @@ use super::sensors::Sensors;
 use super::settings::Settings;
 use super::topics::Topics;
 use crate::contract::{Embodiment, Version};
-use crate::encode::InstructionCheck;
+use crate::encode::{FrameShapes, InstructionCheck};
 use crate::history::Moment;
 
 /// Everything that the tasks share.
@@ -33,6 +33,8 @@ pub struct Shared {
     pub noise_shape: [usize; 2],
     /// Whether the policy's prompt can hold an instruction.
     pub instruction_check: InstructionCheck,
+    /// Frames of other shapes are refused when they come.
+    pub frame_shapes: FrameShapes,
     pub settings: Settings,
     pub topics: Topics,
     pub params: Arc<Mutex<Params>>,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use r2r::Node;
 use r2r::gr00t_blackhole::msg::{
     ActionGroupSpec as ActionMessage, CameraSpec, Contract, StateGroupSpec as StateMessage,
 };
 use r2r::gr00t_blackhole::srv::{GetContract, SetInstruction};
-use r2r::{Node, QosProfile};
 
 use super::core::Core;
 use super::instruction::INSTRUCTION;
@@ -14,13 +14,16 @@ use super::param_services::{ParamChanges, Task, answer};
 use super::params::Value;
 use super::publish::representation_number;
 use super::representation;
+use super::requests::service;
 use super::runtime::{Shared, locked};
 use super::sensors::transform_name;
 use super::settings::{self, Settings};
+use super::spin::NodeHandle;
 use super::state::StateReader;
 use super::state::pose::PoseLayout;
 use crate::contract::{ActionGroupSpec, ActionReference, FRAME_SIDE, PoseFormat, StateGroupSpec};
 use crate::decode;
+use crate::words::names;
 
 const MS_PER_S: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
@@ -41,13 +44,12 @@ const NOT_CONFIGURED: &str =
 /// What rcl reports.
 pub fn serve(
     node: &mut Node,
+    spinner: &NodeHandle,
     core: &Arc<Core>,
     changes: &Arc<ParamChanges>,
 ) -> r2r::Result<Vec<Task>> {
-    let qos = QosProfile::services_default;
-    let instructions =
-        node.create_service::<SetInstruction::Service>("~/set_instruction", qos())?;
-    let contracts = node.create_service::<GetContract::Service>("~/get_contract", qos())?;
+    let instructions = service::<SetInstruction::Service>(node, spinner, "~/set_instruction")?;
+    let contracts = service::<GetContract::Service>(node, spinner, "~/get_contract")?;
     let (known, changes) = (core.clone(), changes.clone());
     let set = move |request: &SetInstruction::Request| set_instruction(&known, &changes, request);
     let known = core.clone();
@@ -88,8 +90,8 @@ fn get_contract(core: &Core, request: &GetContract::Request) -> GetContract::Res
     let tag = &shared.embodiment.tag;
     if !request.embodiment.is_empty() && request.embodiment != *tag {
         let message = format!(
-            "this node serves '{tag}'; the checkpoint also serves {:?}, each in a node of its own",
-            shared.served
+            "this node serves '{tag}'; the checkpoint serves {}, each in a node of its own",
+            names(&shared.served)
         );
         return GetContract::Response { success: false, message, ..Default::default() };
     }
@@ -125,6 +127,8 @@ fn contract(shared: &Shared) -> Contract {
 }
 
 fn cameras(shared: &Shared, max_age: f64) -> Vec<CameraSpec> {
+    // Least and largest.
+    let aspect_ratios = shared.frame_shapes.aspect_ratios().map(Vec::from).unwrap_or_default();
     let cameras = shared.settings.cameras.iter();
     let spec = cameras.map(|camera| CameraSpec {
         key: camera.key.clone(),
@@ -134,7 +138,7 @@ fn cameras(shared: &Shared, max_age: f64) -> Vec<CameraSpec> {
         step: shared.settings.dt_ns as f64 / NS_PER_S,
         min_side: *FRAME_SIDE.start(),
         max_side: *FRAME_SIDE.end(),
-        aspect_ratios: Vec::new(),
+        aspect_ratios: aspect_ratios.clone(),
         max_age,
     });
     spec.collect()

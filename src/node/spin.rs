@@ -12,12 +12,24 @@ use tokio::sync::oneshot;
 /// How long one wait for messages lasts, and thus how long a request can wait.
 const SPIN: Duration = Duration::from_millis(20);
 
-type Work = Box<dyn FnOnce(&mut Node) + Send>;
+/// What the thread is asked for.
+pub enum Work {
+    /// To be done to the node, once.
+    Do(Box<dyn FnOnce(&mut Node) + Send>),
+    /// See [`NodeHandle::after_every_take`].
+    Repeat(Box<dyn FnMut() -> bool + Send>),
+}
 
 /// Asks the thread that owns the node to do something to it.
 #[derive(Clone)]
 pub struct NodeHandle {
     work: Sender<Work>,
+}
+
+/// A handle, and what [`Spinner::spawn`] needs to hear of it.
+pub fn handle() -> (NodeHandle, Receiver<Work>) {
+    let (work, asked) = channel();
+    (NodeHandle { work }, asked)
 }
 
 /// The node is gone.
@@ -37,8 +49,15 @@ impl NodeHandle {
         let (answer, answered) = oneshot::channel();
         // Who no longer waits for the answer needs none.
         let work = Box::new(move |node: &mut Node| drop(answer.send(work(node))));
-        self.work.send(work).map_err(|_| NodeEnded)?;
+        self.work.send(Work::Do(work)).map_err(|_| NodeEnded)?;
         answered.await.map_err(|_| NodeEnded)
+    }
+
+    /// Does `look` each time that messages were taken, of which one take brings at most one for each topic and service;
+    /// until it gives back `false`. It has to be quick.
+    pub fn after_every_take(&self, look: impl FnMut() -> bool + Send + 'static) {
+        // Where the node has ended, nothing is taken.
+        let _ = self.work.send(Work::Repeat(Box::new(look)));
     }
 }
 
@@ -48,22 +67,22 @@ pub struct Spinner {
 }
 
 impl Spinner {
-    /// Starts the thread. `fault` hears if it ends before its handles do.
+    /// Starts the thread, which does what its handles ask for. `fault` hears if it ends before them.
     ///
     /// # Errors
     /// The system gives no thread.
     pub fn spawn(
         node: Node,
+        asked: Receiver<Work>,
         fault: UnboundedSender<String>,
-    ) -> std::io::Result<(Self, NodeHandle)> {
-        let (work, requests) = channel();
+    ) -> std::io::Result<Self> {
         let thread = std::thread::Builder::new().name("ros-spin".to_owned()).spawn(move || {
-            if catch_unwind(AssertUnwindSafe(|| spin(node, &requests))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| spin(node, &asked))).is_err() {
                 // Nobody listens when the node ends anyway.
                 let _ = fault.send("the thread that receives messages panicked".to_owned());
             }
         })?;
-        Ok((Self { thread }, NodeHandle { work }))
+        Ok(Self { thread })
     }
 
     /// Waits for the end, which comes once the last handle is dropped.
@@ -73,11 +92,16 @@ impl Spinner {
     }
 }
 
-fn spin(mut node: Node, requests: &Receiver<Work>) {
+fn spin(mut node: Node, asked: &Receiver<Work>) {
+    let mut looks = Vec::new();
     loop {
-        match requests.try_recv() {
-            Ok(work) => work(&mut node),
-            Err(TryRecvError::Empty) => node.spin_once(SPIN),
+        match asked.try_recv() {
+            Ok(Work::Do(work)) => work(&mut node),
+            Ok(Work::Repeat(look)) => looks.push(look),
+            Err(TryRecvError::Empty) => {
+                node.spin_once(SPIN);
+                looks.retain_mut(|look| look());
+            }
             Err(TryRecvError::Disconnected) => return,
         }
     }

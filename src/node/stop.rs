@@ -6,6 +6,7 @@ use super::state::StateReader;
 use super::state::affine::AffineMap;
 use super::trajectory::{Point, Trajectory};
 use crate::history::History;
+use crate::words::Number;
 
 /// How the arm is brought to rest when a goal ends early or the node is deactivated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub enum Unknown {
     NoState { joint: String },
     #[error("there is no sample of joint '{joint}' that is young enough")]
     NoSample { joint: String },
-    #[error("joint '{joint}' is at {position:.6}, beyond its limits")]
+    #[error("joint '{joint}' is at {:.6}, beyond its limits", Number(*.position))]
     BeyondLimit { joint: String, position: f64 },
 }
 

@@ -14,6 +14,7 @@ use tracing::info;
 use super::graph::{self, Source, Watched};
 use super::inputs;
 use super::messages::TfMessage;
+use super::requests::queued;
 use super::runtime::Shared;
 use super::sensors::transform_name;
 use super::spin::NodeHandle;
@@ -33,8 +34,9 @@ impl Subscriptions {
     /// # Errors
     /// What ROS refuses, such as the name of a topic.
     pub async fn new(node: &NodeHandle, shared: &Arc<Shared>) -> Result<Self> {
-        let known = shared.clone();
-        let (mut tasks, sources) = node.ask(move |node| subscribe(node, &known)).await??;
+        let (known, spinner) = (shared.clone(), node.clone());
+        let (mut tasks, sources) =
+            node.ask(move |node| subscribe(node, &spinner, &known)).await??;
         tasks.push(Box::pin(graph::watch(shared.clone(), node.clone(), sources)));
         Ok(Self { tasks: tasks.into_iter().map(tokio::spawn).collect(), shared: shared.clone() })
     }
@@ -47,7 +49,11 @@ impl Drop for Subscriptions {
     }
 }
 
-fn subscribe(node: &mut Node, shared: &Arc<Shared>) -> Result<(Vec<Task>, Vec<Source>)> {
+fn subscribe(
+    node: &mut Node,
+    spinner: &NodeHandle,
+    shared: &Arc<Shared>,
+) -> Result<(Vec<Task>, Vec<Source>)> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut sources = Vec::new();
     let cameras = shared.settings.cameras.iter().zip(&shared.topics.cameras);
@@ -85,13 +91,14 @@ fn subscribe(node: &mut Node, shared: &Arc<Shared>) -> Result<(Vec<Task>, Vec<So
         tasks.push(Box::pin(inputs::read_states(shared.clone(), number, messages)));
         sources.push(source);
     }
-    subscribe_to_transforms(node, shared, &mut tasks, &mut sources)?;
+    subscribe_to_transforms(node, spinner, shared, &mut tasks, &mut sources)?;
     Ok((tasks, sources))
 }
 
 /// `/tf` and `/tf_static`, if a state group needs them.
 fn subscribe_to_transforms(
     node: &mut Node,
+    spinner: &NodeHandle,
     shared: &Arc<Shared>,
     tasks: &mut Vec<Task>,
     sources: &mut Vec<Source>,
@@ -103,6 +110,8 @@ fn subscribe_to_transforms(
         let messages = counted(node, topic, &source).with_context(|| {
             format!("cannot subscribe to {name}; is the package tf2_msgs installed?")
         })?;
+        // A transform that is said once and for all must not get lost among those of others.
+        let messages = queued(messages, spinner, name);
         tasks.push(Box::pin(inputs::read_transforms(shared.clone(), name, is_fixed, messages)));
         sources.push(source);
     }

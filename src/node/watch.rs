@@ -25,7 +25,9 @@ const REMINDER: Duration = Duration::from_secs(10);
 const MAX_OBSERVED: usize = 600_000;
 const MAX_TIMEOUT_S: f64 = 86_400.0;
 
-/// Shows action chunks as they arrive: a table for each, and at the end a picture of every dimension over time.
+/// Show action chunks as they arrive, and draw them.
+///
+/// A table for each chunk, and at the end a picture of every dimension over time.
 #[derive(Debug, clap::Args)]
 pub struct WatchArgs {
     /// Topic of gr00t_blackhole/msg/ActionChunk.

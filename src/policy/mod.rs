@@ -17,9 +17,12 @@ use crate::contract::{
 };
 use crate::decode::{self, DecodeError};
 use crate::encode::tokenizer::{Tokenizer, TokenizerError};
-use crate::encode::{self, Encode, EncodeError, FrameIntake, InstructionCheck, Viewer};
+use crate::encode::{
+    self, Encode, EncodeError, FrameIntake, FrameShapes, InstructionCheck, Viewer,
+};
 use crate::prepared::Cache;
 use crate::program::{self, ModelPrograms, StageKind};
+use crate::words::names;
 
 /// Folder of a snapshot where tokenizer files are looked for first.
 const TOKENIZER_FOLDER: &str = "tokenizer";
@@ -68,7 +71,7 @@ pub enum PolicyError {
         "letterbox is {wanted}, but only n17 has the choice, and this checkpoint is of {version}; leave it at auto"
     )]
     NoLetterbox { wanted: Letterbox, version: Version },
-    #[error("the checkpoint serves the embodiments {served:?}; choose one")]
+    #[error("the checkpoint serves the embodiments {}; choose one", names(.served))]
     ChooseEmbodiment { served: Vec<String> },
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
@@ -82,7 +85,8 @@ pub enum PolicyError {
     #[error("chunk refused: {0}")]
     Decode(DecodeError),
     #[error(
-        "warm-up: the checkpoint takes frames of none of the sizes {tried:?}; set `warm_up` to 0"
+        "warm-up: the checkpoint takes frames of none of the sizes {}; set `warm_up` to 0",
+        tried.map(|[width, height]| format!("{width}x{height}")).join(", ")
     )]
     NoFrameSize { tried: [[u32; 2]; 3] },
 }
@@ -184,6 +188,11 @@ impl Policy {
     /// Where frames may be handed in as they arrive, so that a prediction pays only for what is new.
     pub fn intake(&self) -> Option<Arc<dyn FrameIntake>> {
         self.encoder.intake()
+    }
+
+    /// The shapes of camera frames that the policy accepts.
+    pub fn frame_shapes(&self) -> FrameShapes {
+        self.encoder.frame_shapes()
     }
 
     /// Tells whether an instruction would be accepted, from any thread.
@@ -295,10 +304,19 @@ pub fn open_snapshot(options: &PolicyOptions) -> Result<Snapshot, PolicyError> {
     if let Some(wanted) = options.version.filter(|wanted| *wanted != found) {
         return Err(PolicyError::OtherVersion { dir: options.snapshot.clone(), wanted, found });
     }
-    if options.letterbox != Letterbox::Auto && found != Version::N17 {
-        return Err(PolicyError::NoLetterbox { wanted: options.letterbox, version: found });
-    }
+    check_letterbox(options.letterbox, found)?;
     Ok(snapshot)
+}
+
+/// Whether a checkpoint of this version leaves the choice.
+///
+/// # Errors
+/// It does not.
+pub fn check_letterbox(wanted: Letterbox, version: Version) -> Result<(), PolicyError> {
+    if wanted != Letterbox::Auto && version != Version::N17 {
+        return Err(PolicyError::NoLetterbox { wanted, version });
+    }
+    Ok(())
 }
 
 /// The embodiment of the options: that of their tag, or the only one that is served; as their data config makes it, if

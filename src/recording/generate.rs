@@ -28,7 +28,7 @@ pub enum Robot {
     Droid,
 }
 
-/// Writes a bundled recording: a robot puts a pear on a plate; as a rosbag2 bag.
+/// Write the bundled recording: camera and joint states of a robot at a table, as a rosbag2 bag.
 #[derive(Debug, clap::Args)]
 pub struct MakeRecordingArgs {
     /// The robot.

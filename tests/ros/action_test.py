@@ -342,6 +342,22 @@ class EndingTest(ActionCase):
         self.assertEqual((status, result.reason), (GoalStatus.STATUS_ABORTED, Result.STALE_INPUT), result.message)
         self.assertEqual(result.input, CAMERA)
 
+    def test_a_goal_from_before_the_clock_has_all_its_time(self):
+        self.start(use_sim_time=True, goal_start_timeout_ms=1000)
+        now = [5_000_000_000_000]
+        self.robot.now = lambda: now[0]
+        handle = self.send(chunks=2)
+        self.peer.spin(0.5)
+        clock = self.peer.publisher(Clock, '/clock', RELIABLE)
+
+        def tick():
+            now[0] += 20_000_000
+            clock.publish(Clock(clock=type(Clock().clock)(sec=now[0] // 10**9, nanosec=now[0] % 10**9)))
+
+        self.peer.node.create_timer(0.02, tick)
+        status, result = self.result(handle)
+        self.assertEqual((status, result.reason), (GoalStatus.STATUS_SUCCEEDED, Result.SUCCEEDED), result.message)
+
     def test_nothing_new_from_a_world_that_stands_still(self):
         self.start(use_sim_time=True)
         clock = self.peer.publisher(Clock, '/clock', RELIABLE)

@@ -10,7 +10,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from droid import CAMERA_HZ, EXTERIOR, WRIST, Droid
 from gr00t_blackhole.action import PredictChunk
 from gr00t_blackhole.msg import ActionChunk, Timing
-from harness import LATCHED, SENSOR_DATA
+from harness import LATCHED, SENSOR_DATA, NodeProcess
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from node_case import PATIENCE, NodeCase
@@ -34,7 +34,7 @@ from sensor_msgs.msg import Image
 
 OK, WARN, ERROR, STALE = (DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE)
 CAMERA_STATUS, JOINT_STATUS = f'policy: camera {CAMERA}', f'policy: state {JOINT_TOPIC}'
-ENGINE, BACKEND = 'policy: engine', 'policy: backend'
+ENGINE, BACKEND, NAME = 'policy: engine', 'policy: backend', 'policy: node name'
 SEAM = [('jump', 'rad'), ('acceleration', 'rad/s^2')]
 STAGES = ['encode', 'vision', 'llm', 'adapter', 'denoise', 'decode']
 
@@ -111,6 +111,51 @@ class DiagnosticsCase(NodeCase):
     def change(self, number):
         request = ChangeState.Request(transition=Transition(id=number))
         self.assertTrue(self.peer.call(ChangeState, f'{NODE}/change_state', request, PATIENCE).success)
+
+
+class NameTest(DiagnosticsCase):
+    def test_a_second_node_of_the_same_name_is_a_warning(self):
+        self.start()
+        level, _, values = self.wait_for_status(NAME, lambda *_: True, 'said')
+        self.assertEqual((level, values['other nodes of this name']), (*levels(OK), '0'))
+        with NodeProcess(parameters(self.snapshot), domain_id=self.peer.domain_id) as second:
+            second.wait_for_log('ready as /policy', PATIENCE)
+            _, message, values = self.wait_for_level(NAME, WARN)
+            self.assertIn('another node has the name /policy', message)
+            self.assertIn('-r __node:=NAME', message)
+            self.line(self.node, self.peer, 'another node has the name /policy')
+            self.peer.spin(3)
+            self.assertEqual(self.node.log().count('another node has the name'), 1, 'it is said once')
+        self.wait_for_level(NAME, OK)
+
+
+class ShapeTest(DiagnosticsCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.snapshot = synthetic_snapshot('tiny', 'n17')
+
+    def test_case_61_a_camera_of_another_shape_is_an_error_and_the_input_of_the_goal(self):
+        parameters = droid.parameters(self.snapshot, rate_hz=0.0, goal_start_timeout_ms=500)
+        self.node, self.peer = self.start_node(parameters)
+        self.listen()
+        robot = Droid(self.peer)
+        robot.still[WRIST] = picture(320, 240, 1)
+        sentence = f"camera '{WRIST}' gives frames of 320x240"
+        refused = lambda level, message, _: level in levels(ERROR) and sentence in message
+        _, message, values = self.wait_for_status(f'policy: camera {WRIST}', refused, 'refused')
+        self.assertIn('width divided by height must be from 1.686 to 1.814', message)
+        self.assertGreater(int(values['refused']), 0)
+        self.wait_for_level(f'policy: camera {EXTERIOR}', OK)
+
+        client = ActionClient(self.peer.node, PredictChunk, f'{NODE}/predict_chunk')
+        self.peer.wait_for(client.server_is_ready, PATIENCE, 'the action server')
+        sent = client.send_goal_async(PredictChunk.Goal(instruction='pick the pear', chunks=1))
+        self.peer.wait_for(sent.done, PATIENCE, 'the answer to the goal')
+        result = sent.result().get_result_async()
+        self.peer.wait_for(result.done, PATIENCE, 'the result')
+        result = result.result().result
+        self.assertEqual((result.reason, result.input), (PredictChunk.Result.BAD_INPUT, WRIST), result.message)
+        self.assertIn(sentence, result.message)
 
 
 class InputTest(DiagnosticsCase):
@@ -209,7 +254,7 @@ class InputTest(DiagnosticsCase):
             self.assertGreater(float(values['rate [Hz]']), 1, name)
         [array] = self.arrays[-1:] or [self.peer.wait_for(lambda: self.arrays, PATIENCE, 'diagnostics')[-1]]
         self.assertEqual(
-            sorted(status.name for status in array.status), sorted([*names, transform, ENGINE, BACKEND])
+            sorted(status.name for status in array.status), sorted([*names, transform, ENGINE, BACKEND, NAME])
         )
         self.assertEqual({status.hardware_id for status in array.status}, {droid.TAG})
 

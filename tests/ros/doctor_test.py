@@ -124,14 +124,18 @@ class WellTest(DoctorCase):
         self.assert_line(lines, 'ok', 'on /left/arm: ')
         self.assert_line(lines, 'ok', 'node name: /left/policy is free')
 
-    def test_a_node_of_the_same_name(self):
+    def test_the_node_itself_may_run_but_not_twice(self):
         parameters = rig.parameters(self.snapshot)
         with NodeProcess(parameters, domain_id=self.domain) as node:
             node.wait_for_log('ready as /policy', LIMIT_S)
             self.robot()
             code, lines, output = self.examine(parameters)
-        self.assertEqual(code, 0, output)
-        self.assert_line(lines, 'warn', 'a node named /policy is running', '__node:=NAME')
+            self.assertEqual(code, 0, output)
+            self.assert_line(lines, 'ok', 'node name: /policy is running')
+            with NodeProcess(parameters, domain_id=self.domain) as second:
+                second.wait_for_log('ready as /policy', LIMIT_S)
+                _, lines, _ = self.examine(parameters)
+                self.assert_line(lines, 'warn', '2 nodes named /policy are running', '__node:=NAME')
 
 
 class IllTest(DoctorCase):
@@ -247,6 +251,21 @@ class TransformsTest(DoctorCase):
         self.assert_line(lines, 'ok', 'poses: all 1 are known')
         self.assert_line(lines, 'ok', f'state gripper_position on {droid.GRIPPER_TOPIC}: ')
 
+    def test_case_61_frames_of_another_shape(self):
+        silent_start(self.peer, lambda: Droid(self.peer)).still[droid.WRIST] = rig.picture(320, 240, 1)
+        code, lines, output = self.examine(droid.parameters(self.snapshot))
+        self.assertEqual(code, 1, output)
+        line = self.assert_line(lines, 'FAIL', f"camera '{droid.WRIST}' on ", 'gives frames of 320x240', 'crop the frames')
+        self.assertEqual(self.failures(lines), [line], output)
+
+    def test_poses_that_nobody_publishes_are_not_well_on_any_line(self):
+        silent_start(self.peer, lambda: Droid(self.peer, ('cameras', 'joints', 'gripper')))
+        code, lines, output = self.examine(droid.parameters(self.snapshot))
+        self.assertEqual(code, 1, output)
+        self.assert_line(lines, 'FAIL', 'poses: ', droid.TIP)
+        for topic in ('/tf', '/tf_static'):
+            self.assert_line(lines, 'warn', f'transforms on {topic}: nobody publishes it')
+
     def test_case_26_qos_that_does_not_match(self):
         speaks = ('cameras', 'joints', 'gripper', 'tf')
         silent_start(self.peer, lambda: Droid(self.peer, speaks))
@@ -278,7 +297,7 @@ class UsageTest(DoctorCase):
         for arguments, sentence in (
             (['--seconds', '0'], 'a number from 0.5 to 600'),
             (['--colour'], 'not an argument of doctor'),
-            (['--ros-args', '--params-file', '/no/such.yaml'], 'ROS 2 refused the arguments'),
+            (['--ros-args', '--params-file', '/no/such.yaml'], "'/no/such.yaml' cannot be read: No such file"),
         ):
             with self.subTest(arguments):
                 ended = self.run_doctor(*arguments)

@@ -123,6 +123,8 @@ class Droid:
     def __init__(self, peer, speaks=('cameras', 'joints', 'gripper', 'tf', 'tf_static')):
         self.peer, self.node = peer, peer.node
         self.speaks = set(speaks)
+        # What a camera shows again and again in place of the pictures.
+        self.still = {}
         self.pictures = {key: {} for key in CAMERA_HZ}
         self.positions = {}
         self.links = [Link(BASE, ELBOW, 1.1), Link(ELBOW, FLANGE, 0.7)]
@@ -156,7 +158,7 @@ class Droid:
         if 'cameras' not in self.speaks:
             return
         self.shown += 1
-        rgb, stamp = PICTURES[self.shown % len(PICTURES)], self.now()
+        rgb, stamp = self.still.get(key, PICTURES[self.shown % len(PICTURES)]), self.now()
         self.pictures[key][stamp] = rgb
         message = image_message(rgb)
         message.header.stamp = time_message(stamp)

@@ -220,6 +220,7 @@ class GoalTest(DroidTest):
 class ContractTest(DroidTest):
     def test_sources_are_in_the_contract(self):
         node, peer = self.start()
+        node.wait_for_log('ready as', PATIENCE)
         contract = peer.call(GetContract, f'{NODE}/get_contract', GetContract.Request()).contract
         eef, gripper, joints = contract.state
         self.assertEqual((eef.source, eef.topic), (StateGroupSpec.TF, f'tf {BASE} {droid.TIP}'))
@@ -229,6 +230,9 @@ class ContractTest(DroidTest):
         self.assertEqual(list(gripper.model_range), [0.0, 1.0])
         self.assertEqual((joints.source, list(joints.names)), (StateGroupSpec.JOINT_STATE, droid.JOINTS))
         self.assertEqual([list(camera.frame_deltas) for camera in contract.cameras], [[-15, 0]] * 2)
+        for camera in contract.cameras:
+            least, largest = camera.aspect_ratios
+            self.assertTrue(4 / 3 < least < 16 / 9 < largest < 2, camera.aspect_ratios)
 
     def test_version_is_checked(self):
         for argv in [['node', '--version', 'n16', '--ros-args', '-p', f'snapshot:={self.snapshot}']]:

@@ -105,6 +105,12 @@ class FollowerTest(NodeCase):
         count = len(self.chunks)
         self.peer.wait_for(lambda: len(self.chunks) > count, PATIENCE, 'chunks all the same')
 
+    def test_a_controller_that_comes_late_and_rejects_is_reported(self):
+        self.start(controller=False)
+        self.line(self.node, self.peer, f'no controller answers on {CONTROLLER}')
+        self.controller = self.add_controller(accepts=False)
+        self.line(self.node, self.peer, f'the controller on {CONTROLLER} rejects trajectories')
+
     def test_a_controller_that_comes_late(self):
         self.start(controller=False)
         self.line(self.node, self.peer, f'no controller answers on {CONTROLLER}')

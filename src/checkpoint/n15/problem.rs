@@ -2,6 +2,7 @@
 
 use super::METADATA_FILE;
 use crate::checkpoint::EmbodimentProblem;
+use crate::words::names;
 
 /// Why an embodiment tag cannot be served.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -23,9 +24,9 @@ pub enum DataConfigProblem {
 /// Why a data config does not fit the metadata of an embodiment.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Misfit {
-    #[error("there is no camera '{camera}' in the metadata, which has {found:?}")]
+    #[error("there is no camera '{camera}' in the metadata, which has {}", names(.found))]
     NoCamera { camera: String, found: Vec<String> },
-    #[error("there is no {table} group '{group}' in the metadata, which has {found:?}")]
+    #[error("there is no {table} group '{group}' in the metadata, which has {}", names(.found))]
     NoGroup { table: &'static str, group: String, found: Vec<String> },
     #[error(
         "{table} group '{group}' is converted as a rotation and has rotation_type {found}; accepted: {accepted}"

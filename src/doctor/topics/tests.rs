@@ -52,7 +52,7 @@ fn read(read: Result<Option<i64>, String>) -> Heard {
 }
 
 fn listened<'a>() -> Listened<'a> {
-    Listened { seconds: 3.0, until_ns: 3 * NS, rate_hz: Some(2.0), topics: &[] }
+    Listened { seconds: 3.0, until_ns: 3 * NS, rate_hz: Some(2.0), topics: &[], poses_known: true }
 }
 
 /// The only finding about a topic with one publisher.
@@ -136,6 +136,12 @@ fn case_63_published_but_silent() {
     assert_eq!(only(&transforms(false), &Heard::default()).level, Level::Ok);
     let findings = check(&transforms(true), &[], &Heard::default(), listened());
     assert_eq!(findings[0].level, Level::Ok, "{findings:?}");
+    // Where poses are missing for it, nothing is well about that.
+    let listened = Listened { poses_known: false, ..listened() };
+    for publishers in [vec![], vec![publisher(&transforms(false))]] {
+        let findings = check(&transforms(false), &publishers, &Heard::default(), listened);
+        assert_eq!((findings.len(), findings[0].level), (1, Level::Warn), "{findings:?}");
+    }
 }
 
 #[test]
@@ -167,6 +173,10 @@ fn stale_or_stopped() {
     let once = Heard { messages: 1, last_ns: 0, ..read(Ok(None)) };
     let finding = only(&transforms(true), &once);
     assert_eq!(finding.to_string(), "ok    camera 'ego' on /ego: 1 message");
+    // Several that are heard at once, as soon as the topic is subscribed to, are no rate.
+    let three = Heard { messages: 3, first_ns: 0, last_ns: 20_000, ..read(Ok(None)) };
+    let finding = only(&transforms(true), &three);
+    assert_eq!(finding.to_string(), "ok    camera 'ego' on /ego: 3 messages");
 }
 
 #[test]
@@ -206,5 +216,6 @@ fn case_30_the_clock() {
 #[test]
 fn the_name_of_a_running_node() {
     assert_eq!(name("/policy", 0).level, Level::Ok);
-    assert_eq!(name("/policy", 1).level, Level::Warn);
+    assert_eq!(name("/policy", 1).level, Level::Ok);
+    assert_eq!(name("/policy", 2).level, Level::Warn);
 }

@@ -83,7 +83,7 @@ fn case_04_an_unknown_group_is_named_with_the_expected_ones() {
     let error = encode_state(&embodiment, &state(&[("robot1/left_arm", &[0.0])]), 8)
         .unwrap_err()
         .to_string();
-    assert!(error.contains("robot1/left_arm") && error.contains("\"left_arm\""), "{error}");
+    assert!(error.contains("robot1/left_arm") && error.contains("'left_arm'"), "{error}");
 }
 
 #[test]
@@ -101,7 +101,10 @@ fn wrong_width_and_non_finite_values_are_refused() {
             matches!(error, StateEncodeError::State(StateError::NotFinite { index: 1, .. })),
             "{error}"
         );
+        assert_eq!(error.group(), Some("arm"));
     }
+    let text = refuse(&[0.0, 1e300]).to_string();
+    assert!(text.contains("has 1e300 at index 1; it must be"), "{text}");
 }
 
 #[test]
@@ -125,6 +128,7 @@ fn an_encoding_that_overflows_is_refused() {
     let embodiment = embodiment(vec![("g", 1, encoding)]);
     let error = encode_state(&embodiment, &state(&[("g", &[1e35])]), 1).unwrap_err();
     assert!(matches!(error, StateEncodeError::Overflow { index: 0, .. }), "{error}");
+    assert!(error.to_string().contains("is 1e35, which the checkpoint's"), "{error}");
 }
 
 fn double(rotation: Option<RotationFormat>, scaling: StateScaling) -> StateEncoding {

@@ -4,6 +4,7 @@ use super::super::cause_counters::CauseCounters;
 use super::super::stats::{EngineStats, GroupSeam, Jump, Seam};
 use super::status::{Level, Status, in_ms, in_s};
 use crate::history::{Cause, Waiting};
+use crate::words::Number;
 
 /// So long after the activation, an input that has not come yet is no error.
 const START_NS: i64 = 3_000_000_000;
@@ -77,8 +78,7 @@ impl EngineView<'_> {
             return (Level::Error, format!("predictions fail: {reason}"));
         }
         if let Some(waiting) = self.waiting {
-            let level = if self.is_error(waiting) { Level::Error } else { Level::Warn };
-            return (level, format!("waiting for {waiting}"));
+            return (self.level(waiting), format!("waiting for {waiting}"));
         }
         if stats.stalled_recently(now_ns) {
             let stall = in_s(stats.seams.longest_stall_ns);
@@ -94,14 +94,17 @@ impl EngineView<'_> {
         (Level::Ok, self.activity.sentence().to_owned())
     }
 
-    /// An input that is bad or has stopped is; so is one that has not come for a while. Waiting for its user is none.
-    fn is_error(&self, waiting: &Waiting) -> bool {
+    /// An input that is bad or has stopped is an error; so is one that has not come for a while. A node that has nothing to
+    /// do is well.
+    fn level(&self, waiting: &Waiting) -> Level {
         let starts = self.now_ns - self.stats.begun_ns() < START_NS;
-        waiting.causes().any(|cause| match cause {
-            Cause::NoClock | Cause::NoInstruction => false,
-            Cause::Missing | Cause::NoPose => !starts,
-            _ => true,
-        })
+        let level = |cause| match cause {
+            Cause::NoInstruction => Level::Ok,
+            Cause::NoClock => Level::Warn,
+            Cause::Missing | Cause::NoPose if starts => Level::Warn,
+            _ => Level::Error,
+        };
+        waiting.causes().map(level).max().unwrap_or(Level::Ok)
     }
 }
 
@@ -115,16 +118,20 @@ fn seams(status: &mut Status, stats: &EngineStats) {
     for GroupSeam { group, jump, acceleration } in groups {
         match jump {
             Jump::Joints { largest } => {
-                status.value(format!("last jump of {group} [rad]"), format!("{largest:.6}"));
+                status.value(
+                    format!("last jump of {group} [rad]"),
+                    format!("{:.6}", Number(*largest)),
+                );
             }
             Jump::Pose { metres, radians } => {
-                status.value(format!("last jump of {group} [m]"), format!("{metres:.6}"));
+                status
+                    .value(format!("last jump of {group} [m]"), format!("{:.6}", Number(*metres)));
                 status.value(format!("last turn of {group} [rad]"), format!("{radians:.6}"));
             }
         }
         if let Some(acceleration) = acceleration {
             let key = format!("last acceleration of {group} [rad/s^2]");
-            status.value(key, format!("{acceleration:.3}"));
+            status.value(key, format!("{:.3}", Number(*acceleration)));
         }
     }
 }
@@ -185,7 +192,11 @@ mod tests {
         assert_eq!(status(&stats, Some(&missing), 12_000).level, Level::Warn);
         assert_eq!(status(&stats, Some(&missing), 13_500).level, Level::Error);
         let instruction = Waiting(vec![WaitingFor::Instruction]);
-        assert_eq!(status(&stats, Some(&instruction), 99_000).level, Level::Warn);
+        let idle = status(&stats, Some(&instruction), 99_000);
+        assert_eq!(idle.level, Level::Ok);
+        assert!(idle.message.starts_with("waiting for an instruction: set"), "{}", idle.message);
+        let both = Waiting([instruction.0, missing.0.clone()].concat());
+        assert_eq!(status(&stats, Some(&both), 99_000).level, Level::Error);
         let made = status(&stats, None, 99_000);
         assert_eq!((made.level, made.get("waiting for")), (Level::Ok, Some("nothing")));
     }

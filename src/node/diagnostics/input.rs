@@ -1,7 +1,6 @@
 //! The state of one input.
 
-use super::super::graph::{Incompatible, InputFindings};
-use super::super::qos::Policy;
+use super::super::graph::{InputFindings, WrongType};
 use super::super::stats::InputStats;
 use super::status::{Level, Status, in_s};
 use crate::history::{Cause, Moment, WaitingFor};
@@ -76,19 +75,14 @@ fn reason(found: &InputFindings) -> Option<String> {
 
 /// A publisher whose messages cannot arrive.
 fn unheard(found: &InputFindings) -> Option<String> {
-    if let Some(wrong) = found.wrong_type.first() {
-        return Some(format!("{} publishes {} there", wrong.node, wrong.message_type));
-    }
-    let Incompatible { node, policies, .. } = found.incompatible.first()?;
-    let names: Vec<String> = policies.iter().map(Policy::to_string).collect();
-    Some(format!("{node} publishes there with incompatible {}", names.join(" and ")))
+    let wrong_type = found.wrong_type.first().map(WrongType::to_string);
+    wrong_type.or_else(|| Some(found.incompatible.first()?.sentence(&found.topic)))
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::super::super::graph::WrongType;
     use super::*;
     use crate::history::Lack;
 
@@ -110,6 +104,18 @@ mod tests {
     fn camera(lack: Lack) -> WaitingFor {
         WaitingFor::Camera { key: "ego".to_owned(), topic: "/ego".to_owned(), lack }
     }
+
+    fn rogue() -> WrongType {
+        WrongType {
+            node: "/rogue".to_owned(),
+            message_type: "std_msgs/msg/String".to_owned(),
+            read: "sensor_msgs/msg/Image".to_owned(),
+            parameter: "camera.ego.transport".to_owned(),
+        }
+    }
+
+    const ROGUE: &str = "/rogue publishes std_msgs/msg/String there, but sensor_msgs/msg/Image is read; none of it \
+                         arrives; parameter `camera.ego.transport` says which type is read";
 
     /// A camera at 25 Hz whose newest frame is 30 ms old.
     fn stats() -> InputStats {
@@ -185,23 +191,21 @@ mod tests {
         view.graph = Some(&found);
         assert!(view.status().message.ends_with("; /driver has gone silent"));
 
-        let (node, message_type) = ("/rogue".to_owned(), "std_msgs/msg/String".to_owned());
-        found.wrong_type.push(WrongType { node, message_type });
+        found.wrong_type.push(rogue());
         let mut view = self::view(&stats, Some(&missing));
         view.graph = Some(&found);
         let status = view.status();
-        assert!(status.message.ends_with("; /rogue publishes std_msgs/msg/String there"));
+        assert!(status.message.ends_with(&format!("; {ROGUE}")), "{}", status.message);
         assert_eq!(status.get("publishers that cannot be heard"), Some("1"));
     }
 
     #[test]
     fn a_publisher_that_cannot_be_heard_beside_one_that_can_is_a_warning() {
-        let (node, message_type) = ("/rogue".to_owned(), "std_msgs/msg/String".to_owned());
         let found = InputFindings {
             input: "camera 'ego'".to_owned(),
             topic: "/ego".to_owned(),
             publishers: vec!["/driver".to_owned()],
-            wrong_type: vec![WrongType { node, message_type }],
+            wrong_type: vec![rogue()],
             incompatible: vec![],
             silent: false,
         };
@@ -209,8 +213,7 @@ mod tests {
         let mut view = view(&stats, None);
         view.graph = Some(&found);
         let status = view.status();
-        let expected = "/rogue publishes std_msgs/msg/String there";
-        assert_eq!((status.level, status.message.as_str()), (Level::Warn, expected));
+        assert_eq!((status.level, status.message.as_str()), (Level::Warn, ROGUE));
     }
 
     #[test]

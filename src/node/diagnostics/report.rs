@@ -3,32 +3,50 @@
 use std::sync::atomic::Ordering;
 
 use super::super::core::Core;
+use super::super::graph::namesakes;
 use super::super::instruction::INSTRUCTION;
 use super::super::lifecycle::machine::State;
 use super::super::runtime::{Shared, locked};
 use super::super::sensors::transform_name;
 use super::super::settings;
+use super::super::stats::InputStats;
 use super::engine::{Activity, EngineView};
 use super::input::InputView;
 use super::status::{Level, Status};
 use crate::history::{Input, Moment, Waiting, WaitingFor};
 
-/// Every input, the engine and the backend.
+/// The node's name, every input, the engine and the backend.
 pub fn report(core: &Core, state: State) -> Vec<Status> {
     let names = Names(core.node_name.trim_start_matches('/'));
-    let Some(shared) = core.configured() else {
-        return vec![
-            Status::new(names.of("engine"), Level::Ok, state.label()),
-            Status::new(names.of("backend"), Level::Ok, "no policy is configured"),
-        ];
-    };
-    let mut statuses = if state == State::Active {
-        active(core, &shared, &names)
-    } else {
-        inactive(&shared, &names, state)
-    };
-    statuses.push(backend(&shared, &names));
+    let mut statuses = vec![node_name(core, &names)];
+    match core.configured() {
+        None => {
+            statuses.push(Status::new(names.of("engine"), Level::Ok, state.label()));
+            let message = "no policy is configured";
+            statuses.push(Status::new(names.of("backend"), Level::Ok, message));
+        }
+        Some(shared) => {
+            statuses.extend(if state == State::Active {
+                active(core, &shared, &names)
+            } else {
+                inactive(&shared, &names, state)
+            });
+            statuses.push(backend(&shared, &names));
+        }
+    }
     statuses
+}
+
+/// Whether the node is the only one of its name.
+fn node_name(core: &Core, names: &Names<'_>) -> Status {
+    let others = core.namesakes.load(Ordering::Relaxed);
+    let (level, message) = match others {
+        0 => (Level::Ok, format!("no other node has the name {}", core.node_name)),
+        _ => (Level::Warn, namesakes::sentence(&core.node_name, others)),
+    };
+    let mut status = Status::new(names.of("node name"), level, message);
+    status.value("other nodes of this name", others);
+    status
 }
 
 /// Of the parts of the node.
@@ -107,52 +125,41 @@ fn inputs(shared: &Shared, names: &Names<'_>, waiting: &Waiting, now: Moment) ->
     let settings = &shared.settings;
     let gates = settings::gates(&locked(&shared.params));
     let findings = shared.graph.findings();
-    let found_on = |topic: &str| findings.iter().find(|found| found.topic == topic);
     let lack_of = |input: &str| {
         let of_input = |lack: &&WaitingFor| {
             !matches!(lack, WaitingFor::Clock | WaitingFor::Instruction) && lack.input() == input
         };
         waiting.0.iter().find(of_input)
     };
-    let cameras = settings.cameras.iter().enumerate().map(|(number, camera)| {
-        let input = Input::Camera(number);
+    let view = |name: String, lack_name: &str, topic: &str, stats: &InputStats, limit_ns: i64| {
         let view = InputView {
-            name: names.camera(&camera.key),
-            topic: &shared.topics.cameras[number].name,
-            stats: &shared.monitor.input(input),
-            lack: lack_of(&camera.key),
-            limit_ns: gates.camera_max_age_ns,
-            graph: found_on(&shared.topics.cameras[number].name),
+            name,
+            topic,
+            stats,
+            lack: lack_of(lack_name),
+            limit_ns,
+            graph: findings.iter().find(|found| found.topic == topic),
             now,
         };
         view.status()
+    };
+    let cameras = settings.cameras.iter().zip(&shared.topics.cameras).enumerate();
+    let cameras = cameras.map(|(number, (camera, topic))| {
+        let stats = shared.monitor.input(Input::Camera(number));
+        let name = names.camera(&camera.key);
+        view(name, &camera.key, &topic.name, &stats, gates.camera_max_age_ns)
     });
-    let states = settings.states.iter().enumerate().map(|(number, state)| {
-        let input = Input::State(number);
-        let view = InputView {
-            name: names.state(&state.topic),
-            topic: &shared.topics.states[number].name,
-            stats: &shared.monitor.input(input),
-            lack: lack_of(&state.topic),
-            limit_ns: gates.state_max_age_ns,
-            graph: found_on(&shared.topics.states[number].name),
-            now,
-        };
-        view.status()
+    let states = settings.states.iter().zip(&shared.topics.states).enumerate();
+    let states = states.map(|(number, (state, topic))| {
+        let stats = shared.monitor.input(Input::State(number));
+        let name = names.state(&state.topic);
+        view(name, &state.topic, &topic.name, &stats, gates.state_max_age_ns)
     });
     // All transforms share their topics, and the numbers of those.
     let transforms = settings.transforms.iter().map(|wanted| {
-        let name = transform_name(wanted);
-        let view = InputView {
-            name: names.state(&name),
-            topic: "/tf",
-            stats: &shared.monitor.transforms(),
-            lack: lack_of(&name),
-            limit_ns: gates.state_max_age_ns,
-            graph: None,
-            now,
-        };
-        view.status()
+        let place = transform_name(wanted);
+        let stats = shared.monitor.transforms();
+        view(names.state(&place), &place, "/tf", &stats, gates.state_max_age_ns)
     });
     cameras.chain(states).chain(transforms).collect()
 }

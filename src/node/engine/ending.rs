@@ -64,8 +64,8 @@ impl Reason {
         }
     }
 
-    /// Why a prediction has given no chunk.
-    pub fn of_failure(failure: &Failure<PolicyError>) -> Self {
+    /// Why a prediction has given no chunk; `input` is the one that is to blame, if there is one.
+    pub fn of_failure(failure: &Failure<PolicyError>, input: Option<String>) -> Self {
         let message = failure.to_string();
         match failure {
             Failure::Policy(PolicyError::Decode(
@@ -74,7 +74,7 @@ impl Reason {
                 | DecodeError::ActionNotFinite { .. },
             )) => Reason::NonFinite { message },
             Failure::Policy(PolicyError::Observation(_)) => {
-                Reason::BadInput { input: String::new(), message }
+                Reason::BadInput { input: input.unwrap_or_default(), message }
             }
             _ => Reason::Backend { message },
         }

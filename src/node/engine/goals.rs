@@ -120,11 +120,12 @@ impl Engine {
             Err(waiting) => {
                 goal.pace.retry(now.ros_ns);
                 let since_ns = *goal.lacking_since_ns.get_or_insert(now.ros_ns);
-                goal.lacks = Some(Reason::lacking(&waiting));
+                let lacking = Reason::lacking(&waiting);
+                goal.lacks = Some(lacking.clone());
                 // Once it has moved the arm, a goal that is blind does not go on.
                 let patience_ns = if goal.chunks == 0 { self.start_patience_ns() } else { 0 };
                 if now.ros_ns.saturating_sub(since_ns) >= patience_ns {
-                    self.end_goal(Reason::lacking(&waiting));
+                    self.end_goal(lacking);
                 } else {
                     self.tell_waiting(&waiting.to_string(), now.ros_ns);
                 }
@@ -149,6 +150,17 @@ impl Engine {
         if let Some(goal) = self.goal.as_ref().filter(|goal| goal.ending.is_none()) {
             let now_ns = self.core.clock.now().ros_ns;
             self.server.feedback(&goal.id, goal.in_stage(stage, now_ns));
+        }
+    }
+
+    /// The time of a goal that was accepted before a simulated clock has started begins when it does.
+    pub(super) fn begin_goal_time(&mut self, now: Moment) {
+        if let Some(goal) = self.goal.as_mut().filter(|goal| goal.accepted_ns == 0) {
+            goal.accepted_ns = now.ros_ns;
+            goal.lacking_since_ns = None;
+        }
+        if let Some(queued) = self.next.as_mut().filter(|queued| queued.accepted_ns == 0) {
+            queued.accepted_ns = now.ros_ns;
         }
     }
 

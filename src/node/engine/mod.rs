@@ -203,6 +203,7 @@ impl Engine {
         }
         let now = self.core.clock.now();
         self.follow_clock(now);
+        self.begin_goal_time(now);
         self.watch_goal_time(now);
         if self.prediction.is_some() {
             self.count_missed(now);

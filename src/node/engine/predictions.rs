@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use tracing::warn;
 
 use super::super::action::goals::GoalId;
+use super::super::blame::Blamed;
 use super::super::guarded::guarded;
 use super::super::instruction::INSTRUCTION;
 use super::super::publish::Ticket;
@@ -16,6 +17,7 @@ use super::ending::{Outcome, Reason};
 use super::{Engine, Event, Prediction};
 use crate::contract::{ActionChunk, CancelToken, Noise, PredictOptions, Progress};
 use crate::history::{Moment, Sighting, Waiting};
+use crate::policy::PolicyError;
 
 impl Engine {
     /// Begins the timer's next chunk, if it is due and everything is there.
@@ -129,9 +131,24 @@ impl Engine {
         match outcome {
             Ok(chunk) if wanted => self.publish(ticket, span, chunk),
             Ok(_) | Err(Failure::Cancelled) => self.count_dropped(),
-            Err(failure) => self.failed(ticket, Reason::of_failure(&failure)),
+            Err(failure) => {
+                let input = self.blamed(&failure).map(|blamed| blamed.name);
+                self.failed(ticket, Reason::of_failure(&failure, input));
+            }
         }
         self.end_goal_that_is_over();
+    }
+
+    /// The input for which the policy has refused an observation; its diagnostics say so from now on.
+    fn blamed(&self, failure: &Failure<PolicyError>) -> Option<Blamed> {
+        let Failure::Policy(PolicyError::Observation(error)) = failure else { return None };
+        let shared = &self.model.as_ref()?.shared;
+        let blamed = Blamed::new(error.culprit()?, &shared.settings);
+        if let Some(input) = blamed.input {
+            let at_ns = self.core.clock.now().steady_ns;
+            shared.monitor.input(input).useless(&error.to_string(), at_ns);
+        }
+        Some(blamed)
     }
 
     fn count_dropped(&self) {

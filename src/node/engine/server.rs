@@ -14,7 +14,9 @@ use super::super::action::goals::{
     CancelCode, CancelRequest, End, GoalBook, GoalId, Known, ResultAnswer, Status,
 };
 use super::super::param_services::Task;
+use super::super::requests::service;
 use super::super::runtime::{from_message, time_message, uuid_message};
+use super::super::spin::NodeHandle;
 use super::Event;
 
 /// Name of the action.
@@ -44,14 +46,15 @@ impl ActionServer {
     ///
     /// # Errors
     /// What rcl reports.
-    pub fn new(node: &mut Node, events: &UnboundedSender<Event>) -> r2r::Result<(Self, Vec<Task>)> {
-        let qos = QosProfile::services_default;
+    pub fn new(
+        node: &mut Node,
+        spinner: &NodeHandle,
+        events: &UnboundedSender<Event>,
+    ) -> r2r::Result<(Self, Vec<Task>)> {
         let name = |part: &str| format!("{ACTION}/_action/{part}");
-        let goals =
-            node.create_service::<<Served as Action>::SendGoal>(&name("send_goal"), qos())?;
-        let cancels = node.create_service::<CancelGoal::Service>(&name("cancel_goal"), qos())?;
-        let results =
-            node.create_service::<<Served as Action>::GetResult>(&name("get_result"), qos())?;
+        let goals = service::<<Served as Action>::SendGoal>(node, spinner, &name("send_goal"))?;
+        let cancels = service::<CancelGoal::Service>(node, spinner, &name("cancel_goal"))?;
+        let results = service::<<Served as Action>::GetResult>(node, spinner, &name("get_result"))?;
         let latched = QosProfile::default().reliable().transient_local().keep_last(1);
         let server = Self {
             book: GoalBook::default(),

@@ -7,13 +7,18 @@ use std::time::{Duration, Instant};
 use r2r::Node;
 use tracing::warn;
 
+use super::super::core::Core;
 use super::super::runtime::{Shared, locked};
 use super::super::spin::NodeHandle;
+use super::namesakes::{self, Namesakes};
 use super::watch::{Endpoint, Sight, Watch};
 use super::{InputFindings, Watched};
 
 /// Time between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
+
+/// Every node with parameters publishes this topic, by which its name is seen.
+pub const PARAMETER_EVENTS: &str = "/parameter_events";
 
 /// How rmw calls a node that it has not been told the name of.
 const UNKNOWN_NODE: &str = "_NODE_NAME_UNKNOWN_";
@@ -66,6 +71,24 @@ pub async fn watch(shared: Arc<Shared>, node: NodeHandle, sources: Vec<Source>) 
             }
         }
         *locked(&shared.graph.0) = findings;
+        tokio::time::sleep(PERIOD).await;
+    }
+}
+
+/// Looks for other nodes of this node's name, in every state of its life, and tells of them.
+pub async fn watch_name(core: Arc<Core>, node: NodeHandle) {
+    let mut namesakes = Namesakes::default();
+    loop {
+        let ask = |node: &mut Node| publishers(node, PARAMETER_EVENTS);
+        let Ok(seen) = node.ask(ask).await else { return };
+        let has_name = |other: &&Endpoint| other.node.as_ref() == Some(&core.node_name);
+        let nodes = seen.iter().filter(has_name).count();
+        let tell = namesakes.look(Instant::now(), nodes);
+        let others = namesakes.others();
+        core.namesakes.store(others, Ordering::Relaxed);
+        if tell {
+            warn!("{}", namesakes::sentence(&core.node_name, others));
+        }
         tokio::time::sleep(PERIOD).await;
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use super::super::qos::{Policy, Profile, conflicts};
+use super::super::qos::{Profile, conflicts};
 use super::{Incompatible, InputFindings, Watched, WrongType};
 
 /// Publishers that say nothing for so long are silent.
@@ -98,15 +98,21 @@ impl Known {
             let id = known.then_some(id);
             let policies = conflicts(&offered, &watched.requested);
             if message_type != watched.message_type {
-                let wrong = WrongType { node, message_type };
-                self.tell(id, warnings, || wrong_type(watched, &wrong));
+                let wrong = WrongType {
+                    node,
+                    message_type,
+                    read: watched.message_type.clone(),
+                    parameter: watched.type_parameter.clone(),
+                };
+                self.tell(id, warnings, || told(watched, &wrong.to_string()));
                 found.wrong_type.push(wrong);
             } else if policies.is_empty() {
                 found.publishers.push(node);
             } else {
                 let requested = watched.requested.clone();
                 let incompatible = Incompatible { node, offered, requested, policies };
-                self.tell(id, warnings, || incompatible_qos(watched, &incompatible));
+                let sentence = || incompatible.sentence(&watched.topic);
+                self.tell(id, warnings, || told(watched, &sentence()));
                 found.incompatible.push(incompatible);
             }
         }
@@ -157,31 +163,9 @@ impl Known {
     }
 }
 
-fn wrong_type(watched: &Watched, wrong: &WrongType) -> String {
-    let Watched { input, topic, message_type, type_parameter, .. } = watched;
-    let fix = match type_parameter.as_str() {
-        "" => String::new(),
-        parameter => format!("; parameter `{parameter}` says which type is read"),
-    };
-    format!(
-        "{topic} ({input}): {} publishes {} there, but {message_type} is read; none of it arrives{fix}",
-        wrong.node, wrong.message_type
-    )
-}
-
-fn incompatible_qos(watched: &Watched, found: &Incompatible) -> String {
-    let Watched { input, topic, requested, .. } = watched;
-    let names: Vec<String> = found.policies.iter().map(Policy::to_string).collect();
-    let fixes: Vec<String> =
-        found.policies.iter().map(|policy| policy.fix(topic, &found.offered)).collect();
-    format!(
-        "{topic} ({input}): {} publishes there with incompatible {} and none of it arrives: it offers ({}), this node \
-         asks for ({requested}); {}",
-        found.node,
-        names.join(" and "),
-        found.offered,
-        fixes.join(", ")
-    )
+/// A sentence about a publisher of a topic.
+fn told(watched: &Watched, sentence: &str) -> String {
+    format!("{} ({}): {sentence}", watched.topic, watched.input)
 }
 
 fn silence(watched: &Watched, publishers: &[String], quiet: Duration) -> String {
@@ -198,6 +182,7 @@ fn silence(watched: &Watched, publishers: &[String], quiet: Duration) -> String 
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::qos::Policy;
     use super::*;
 
     const IMAGE: &str = "sensor_msgs/msg/Image";

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::contract::ActionChunk;
 use crate::decode::PoseError;
+use crate::words::Number;
 
 pub use joints::{JointLimits, LimitedJoint, ObservedJoint};
 pub use poses::PoseLimits;
@@ -40,33 +41,37 @@ pub enum Violation {
     #[error("group '{group}': row {row}, column {column} is {value}, not a finite number")]
     NotFinite { group: String, row: usize, column: usize, value: f32 },
     #[error(
-        "joint '{joint}' (group '{group}'): row {row} commands position {value:.6}, below its limit {limit} \
-         (`action.{group}.position_min`)"
+        "joint '{joint}' (group '{group}'): row {row} commands position {:.6}, below its limit {} (`action.{group}.position_min`)",
+        Number(*.value), Number(*.limit)
     )]
     BelowMinimum { group: String, joint: String, row: usize, value: f64, limit: f64 },
     #[error(
-        "joint '{joint}' (group '{group}'): row {row} commands position {value:.6}, above its limit {limit} \
-         (`action.{group}.position_max`)"
+        "joint '{joint}' (group '{group}'): row {row} commands position {:.6}, above its limit {} (`action.{group}.position_max`)",
+        Number(*.value), Number(*.limit)
     )]
     AboveMaximum { group: String, joint: String, row: usize, value: f64, limit: f64 },
     #[error(
-        "joint '{joint}' (group '{group}'): the step to row {row} has a speed of {value:.6} per second, above its limit \
-         {limit} (`action.{group}.velocity_max`)"
+        "joint '{joint}' (group '{group}'): the step to row {row} has a speed of {:.6} per second, above its limit {} \
+         (`action.{group}.velocity_max`)",
+        Number(*.value), Number(*.limit)
     )]
     Speed { group: String, joint: String, row: usize, value: f64, limit: f64 },
     #[error(
-        "joint '{joint}' (group '{group}') is observed at {observed:.6}, from where it cannot be brought within \
-         {minimum} to {maximum} in one step at its velocity_max"
+        "joint '{joint}' (group '{group}') is observed at {:.6}, from where it cannot be brought within {} to {} \
+         in one step at its velocity_max",
+        Number(*.observed), Number(*.minimum), Number(*.maximum)
     )]
     OutOfReach { group: String, joint: String, observed: f64, minimum: f64, maximum: f64 },
     #[error(
-        "group '{group}': the step to row {row} is {value:.6} m long, above its limit {limit} m \
-         (`action.{group}.translation_step_max_m`)"
+        "group '{group}': the step to row {row} is {:.6} m long, above its limit {} m \
+         (`action.{group}.translation_step_max_m`)",
+        Number(*.value), Number(*.limit)
     )]
     Translation { group: String, row: usize, value: f64, limit: f64 },
     #[error(
-        "group '{group}': the step to row {row} turns by {value:.6} rad, above its limit {limit} rad \
-         (`action.{group}.rotation_step_max_rad`)"
+        "group '{group}': the step to row {row} turns by {:.6} rad, above its limit {} rad \
+         (`action.{group}.rotation_step_max_rad`)",
+        Number(*.value), Number(*.limit)
     )]
     Rotation { group: String, row: usize, value: f64, limit: f64 },
     #[error("group '{group}': row {row} is no pose: {problem}")]

@@ -9,21 +9,22 @@ use r2r::lifecycle_msgs::msg::{
 use r2r::lifecycle_msgs::srv::{
     ChangeState, GetAvailableStates, GetAvailableTransitions, GetState,
 };
-use r2r::{Node, Publisher, QosProfile, ServiceRequest};
+use r2r::{Node, Publisher, QosProfile};
 use tracing::{error, warn};
 
 use super::super::param_services::{Task, answer};
+use super::super::requests::{Requests, service};
+use super::super::spin::NodeHandle;
 use super::machine::{Asked, STEPS, State, Step};
 use super::manager::Manager;
 
 /// The services that answer at once, before there is a [`Manager`], and the one that changes the state.
 pub struct Services {
-    change: futures::stream::BoxStream<'static, ServiceRequest<ChangeState::Service>>,
-    state: futures::stream::BoxStream<'static, ServiceRequest<GetState::Service>>,
-    states: futures::stream::BoxStream<'static, ServiceRequest<GetAvailableStates::Service>>,
-    transitions:
-        futures::stream::BoxStream<'static, ServiceRequest<GetAvailableTransitions::Service>>,
-    graph: futures::stream::BoxStream<'static, ServiceRequest<GetAvailableTransitions::Service>>,
+    change: Requests<ChangeState::Service>,
+    state: Requests<GetState::Service>,
+    states: Requests<GetAvailableStates::Service>,
+    transitions: Requests<GetAvailableTransitions::Service>,
+    graph: Requests<GetAvailableTransitions::Service>,
 }
 
 impl Services {
@@ -31,14 +32,16 @@ impl Services {
     ///
     /// # Errors
     /// What rcl reports.
-    pub fn new(node: &mut Node) -> r2r::Result<(Self, Publisher<TransitionEvent>)> {
-        let qos = QosProfile::services_default;
+    pub fn new(
+        node: &mut Node,
+        spinner: &NodeHandle,
+    ) -> r2r::Result<(Self, Publisher<TransitionEvent>)> {
         let services = Self {
-            change: node.create_service("~/change_state", qos())?.boxed(),
-            state: node.create_service("~/get_state", qos())?.boxed(),
-            states: node.create_service("~/get_available_states", qos())?.boxed(),
-            transitions: node.create_service("~/get_available_transitions", qos())?.boxed(),
-            graph: node.create_service("~/get_transition_graph", qos())?.boxed(),
+            change: service(node, spinner, "~/change_state")?,
+            state: service(node, spinner, "~/get_state")?,
+            states: service(node, spinner, "~/get_available_states")?,
+            transitions: service(node, spinner, "~/get_available_transitions")?,
+            graph: service(node, spinner, "~/get_transition_graph")?,
         };
         Ok((services, node.create_publisher("~/transition_event", QosProfile::default())?))
     }
@@ -68,10 +71,7 @@ impl Services {
 }
 
 /// Changes the state, one request after the other.
-async fn change_states(
-    mut requests: futures::stream::BoxStream<'static, ServiceRequest<ChangeState::Service>>,
-    manager: Arc<Manager>,
-) {
+async fn change_states(mut requests: Requests<ChangeState::Service>, manager: Arc<Manager>) {
     while let Some(request) = requests.next().await {
         let Transition { id, label } = request.message.transition.clone();
         let made = manager.make(&Asked { id, label }).await;

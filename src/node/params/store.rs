@@ -15,7 +15,10 @@ pub enum ParamError {
     Type { name: String, kind: Kind, given: String, found: &'static str },
     #[error("parameter '{name}' is {range}, not {value}")]
     Range { name: String, range: Range, value: Value },
-    #[error("parameter '{name}' cannot be changed while the node runs")]
+    #[error(
+        "parameter '{name}' cannot be changed while the node runs; set it in the parameter file or with -p, and start the \
+         node again"
+    )]
     ReadOnly { name: String },
     #[error("parameter '{name}' {reason}")]
     Unusable { name: String, reason: String },
@@ -311,6 +314,8 @@ mod tests {
         }
         let error = declared(vec![("timeline", text("now"))]).expect_err("choice").to_string();
         assert!(error.contains("one of 'stamp', 'receive', not 'now'"), "{error}");
+        let error = declared(vec![("backend", text("tt"))]).expect_err("choice").to_string();
+        assert!(error.contains("parameter 'backend' is one of 'cpu', not 'tt'"), "{error}");
         let error =
             declared(vec![("instruction", Value::Integer(5))]).expect_err("type").to_string();
         assert!(error.contains("put it in quotes"), "{error}");
@@ -395,6 +400,7 @@ mod tests {
         let refused =
             params.set(vec![change("snapshot", text("/elsewhere"))]).expect_err("read-only");
         assert_eq!(refused, ParamError::ReadOnly { name: "snapshot".to_owned() });
+        assert!(refused.to_string().contains("start the node again"), "{refused}");
         assert_eq!(params.set(vec![change("snapshot", text(""))]), Ok(vec![]));
     }
 }

@@ -98,6 +98,13 @@ pub const TABLE: &[Entry] = &[
     ),
     fixed(
         Scope::Node,
+        "backend",
+        Default::Text("cpu"),
+        Range::Choice(&["cpu"]),
+        "What computes the chunks. cpu is the only choice so far: a backend for Tenstorrent cards is not built in yet.",
+    ),
+    fixed(
+        Scope::Node,
         "threads",
         Default::Integer(0),
         Range::Integer(0, 256),

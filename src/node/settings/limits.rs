@@ -11,6 +11,7 @@ use super::poses;
 use super::states::StateSettings;
 use super::unusable;
 use crate::contract::{ActionGroupSpec, ActionReference, Embodiment};
+use crate::words::Number;
 
 const OF_JOINTS: [&str; 3] = ["position_min", "position_max", "velocity_max"];
 const OF_POSES: [&str; 2] = ["translation_step_max_m", "rotation_step_max_rad"];
@@ -76,7 +77,7 @@ impl Group<'_> {
         let [minima, maxima, velocities] =
             given.map(|(what, values)| self.per_joint(what, values, errors));
         for velocity in velocities.iter().flatten().filter(|velocity| **velocity < 0.0) {
-            let reason = format!("is {velocity}; a speed is 0 or more");
+            let reason = format!("is {}; a speed is 0 or more", Number(*velocity));
             errors.push(unusable(self.name("velocity_max"), reason));
         }
         let value = |values: &Option<Vec<f64>>, column: usize, none: f64| {
@@ -92,8 +93,11 @@ impl Group<'_> {
         let joints: Vec<LimitedJoint> = moved.joints.iter().enumerate().map(joint).collect();
         for LimitedJoint { name, minimum, maximum, .. } in &joints {
             if minimum > maximum {
-                let reason =
-                    format!("is {minimum} for joint '{name}', above its position_max {maximum}");
+                let reason = format!(
+                    "is {} for joint '{name}', above its position_max {}",
+                    Number(*minimum),
+                    Number(*maximum)
+                );
                 errors.push(unusable(self.name("position_min"), reason));
             }
         }

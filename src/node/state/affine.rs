@@ -1,5 +1,7 @@
 //! A line through two points that both are given, for grippers and the like: never a scale that is guessed.
 
+use crate::words::Number;
+
 /// Share of the source's range by which a value may lie outside of it.
 const MARGIN: f64 = 0.05;
 
@@ -15,7 +17,7 @@ pub struct AffineMap {
 pub enum AffineMapError {
     #[error("has {found} values; it needs both ends: [first, second]")]
     Ends { found: usize },
-    #[error("is [{0}, {0}]; its two ends must differ")]
+    #[error("is [{end}, {end}]; its two ends must differ", end = Number(*.0))]
     NoRange(f64),
     #[error("has {0}, not a finite number")]
     NotFinite(f64),
@@ -24,8 +26,8 @@ pub enum AffineMapError {
 /// Why a value is not mapped.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "{value} is outside of the source's range {} to {} by more than {} %",
-    ends[0], ends[1], MARGIN * 100.0
+    "{} is outside of the source's range {} to {} by more than {} %",
+    Number(*.value), Number(ends[0]), Number(ends[1]), MARGIN * 100.0
 )]
 pub struct OutOfRange {
     pub value: f64,

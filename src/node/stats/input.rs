@@ -58,6 +58,11 @@ impl InputStats {
     pub fn refused(&mut self, reason: &str, at_ns: i64) {
         self.arrived(at_ns);
         self.stamps.note_unread();
+        self.useless(reason, at_ns);
+    }
+
+    /// A message that was taken in turned out to be of no use when the policy looked at it.
+    pub fn useless(&mut self, reason: &str, at_ns: i64) {
         self.refused += 1;
         self.latest_refusal = Some(reason.to_owned());
         self.refused_ns = Some(at_ns);

@@ -8,6 +8,7 @@ use super::super::nearest::{hint, nearest};
 use super::link::{AGREE_NS, Gap, Jump, Link};
 use super::{Transforms, bare};
 use crate::history::seconds;
+use crate::words::Number;
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +62,7 @@ pub enum LookupError {
     TwoParents { frame: String, first: String, second: String },
     #[error(
         "the edge '{parent}' -> '{child}' jumps by {:.3} m and {:.3} rad within {:.3} s: probably two publishers contradict each other; 'ros2 topic info -v /tf' names them",
-        .jump.metres, .jump.radians, seconds(.jump.within_ns)
+        Number(.jump.metres), .jump.radians, seconds(.jump.within_ns)
     )]
     Jump { parent: String, child: String, jump: Jump },
 }
