@@ -8,6 +8,7 @@ mod observation_file;
 mod predict;
 mod progress;
 mod synth;
+mod weights;
 
 use std::io::{ErrorKind, Write};
 
@@ -69,6 +70,8 @@ enum Command {
     /// Show action chunks as they arrive, and draw them.
     #[cfg(feature = "ros")]
     Watch(watch::WatchArgs),
+    /// Fetch released checkpoints, and verify them.
+    Weights(weights::WeightsArgs),
 }
 
 /// Prints a result. A reader that has seen enough, such as `head`, is no failure.
@@ -107,6 +110,7 @@ pub fn run() -> anyhow::Result<()> {
         Command::Synth(args) => synth::run(&args),
         #[cfg(feature = "ros")]
         Command::Watch(args) => watch::run(&args),
+        Command::Weights(args) => weights::run(&args),
     }
 }
 

@@ -3,8 +3,10 @@
 
 pub mod cache;
 pub mod fetch;
+pub mod fill;
 pub mod hash;
 pub mod hub;
 pub mod licence;
 pub mod locate;
 pub mod lock;
+pub mod verify;
