@@ -6,20 +6,23 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use crate::checkpoint::Snapshot;
 use crate::contract::{
-    ActionGroupSpec, ActionReference, Embodiment, Representation, StateGroupSpec,
+    ActionGroupSpec, ActionReference, Embodiment, Representation, StateGroupSpec, Version,
 };
 use crate::decode;
 use crate::node::state::pose::PoseLayout;
+use crate::policy::{PolicyOptions, open_snapshot};
 
 /// Prints what a checkpoint serves: for every robot its cameras, its state and action groups, and how they are encoded;
 /// for robots that cannot be served, why. Weights are not loaded.
 #[derive(Debug, Args)]
 pub struct ContractArgs {
-    /// Snapshot directory of the checkpoint.
+    /// Snapshot directory of the checkpoint; default: the released one of --version in the hub cache.
+    #[arg(long, required_unless_present = "version")]
+    snapshot: Option<PathBuf>,
+    /// Version that the checkpoint has to be of: n15, n16 or n17; any if it is left out.
     #[arg(long)]
-    snapshot: PathBuf,
+    version: Option<Version>,
     /// Only this robot.
     #[arg(long)]
     embodiment: Option<String>,
@@ -79,7 +82,11 @@ struct ActionGroup {
 }
 
 pub fn run(args: &ContractArgs) -> anyhow::Result<()> {
-    let snapshot = Snapshot::open(&args.snapshot)?;
+    let snapshot = open_snapshot(&PolicyOptions {
+        snapshot: args.snapshot.clone().unwrap_or_default(),
+        version: args.version,
+        ..PolicyOptions::default()
+    })?;
     let embodiments = match (&args.embodiment, &args.data_config) {
         (Some(tag), None) => vec![served(snapshot.embodiment(tag)?)],
         (Some(tag), Some(data_config)) => {

@@ -14,16 +14,16 @@ use crate::policy::{Policy, PolicyOptions};
 
 #[derive(Debug, Args)]
 pub struct PredictArgs {
-    /// Snapshot directory of the checkpoint.
-    #[arg(long)]
-    snapshot: PathBuf,
+    /// Snapshot directory of the checkpoint; default: the released one of --version in the hub cache.
+    #[arg(long, required_unless_present = "version")]
+    snapshot: Option<PathBuf>,
     /// Version that the checkpoint has to be of: n15, n16 or n17; any if it is left out.
     #[arg(long)]
     version: Option<Version>,
     /// Observation as JSON: instruction, frames (picture files), state, and optionally seed or noise.
     #[arg(long)]
     observation: PathBuf,
-    /// Directory with the tokenizer files; default: the snapshot's `tokenizer` folder, or the snapshot itself.
+    /// Directory with the tokenizer files; default: the snapshot's `tokenizer` folder, the snapshot itself, or the hub cache.
     #[arg(long)]
     tokenizer: Option<PathBuf>,
     /// Embodiment tag; may be left out when the checkpoint serves only one.
@@ -72,7 +72,7 @@ struct Answer<'a> {
 pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
     let (observation, noise) = observation_file::read(&args.observation)?;
     let mut policy = Policy::load(&PolicyOptions {
-        snapshot: args.snapshot.clone(),
+        snapshot: args.snapshot.clone().unwrap_or_default(),
         tokenizer: args.tokenizer.clone(),
         embodiment: args.embodiment.clone(),
         data_config: args.data_config.clone(),

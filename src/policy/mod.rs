@@ -1,11 +1,13 @@
 //! The whole road from an observation to an action chunk.
 
+mod files;
 mod warm_up;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use files::tokenizer_dir;
 use tracing::debug_span;
 
 use crate::backend::cpu::CpuBackend;
@@ -19,16 +21,14 @@ use crate::decode::{self, DecodeError};
 use crate::encode::tokenizer::{Tokenizer, TokenizerError};
 use crate::encode::{self, Encode, EncodeError, FrameIntake, InstructionCheck, Viewer};
 use crate::program::{self, ModelPrograms, StageKind};
-
-/// Folder of a snapshot where tokenizer files are looked for first.
-const TOKENIZER_FOLDER: &str = "tokenizer";
+use crate::weights::locate::LocateError;
 
 /// What to load.
 #[derive(Clone, Debug, Default)]
 pub struct PolicyOptions {
-    /// Snapshot directory of the checkpoint.
+    /// Snapshot directory of the checkpoint; empty: the released checkpoint of `version` in the hub cache.
     pub snapshot: PathBuf,
-    /// Directory of the tokenizer files; `None`: the snapshot's `tokenizer` folder if it has one, else the snapshot.
+    /// Directory of the tokenizer files; `None`: the snapshot's `tokenizer` folder, the snapshot, or the hub cache.
     pub tokenizer: Option<PathBuf>,
     /// Embodiment tag; `None` is accepted when the checkpoint serves exactly one.
     pub embodiment: Option<String>,
@@ -38,12 +38,13 @@ pub struct PolicyOptions {
     pub data_config: Option<String>,
     /// Threads of the CPU backend; 0 means all cores.
     pub threads: usize,
-    /// Version that the checkpoint has to be of; `None`: any.
+    /// Version that the checkpoint has to be of; `None`: any, which needs a snapshot.
     pub version: Option<Version>,
 }
 
 /// A loaded policy for one embodiment.
 pub struct Policy {
+    snapshot: PathBuf,
     version: Version,
     embodiment: Embodiment,
     served: Vec<String>,
@@ -57,6 +58,12 @@ pub struct Policy {
 pub enum PolicyError {
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    #[error(
+        "neither a snapshot nor a version is given; name the snapshot directory of the checkpoint, or one of n15, n16, n17 for the released checkpoint in the hub cache"
+    )]
+    NoSnapshot,
+    #[error(transparent)]
+    Locate(#[from] LocateError),
     #[error("{} is a checkpoint of {found}, not of {wanted}; ask for {found}, or give another snapshot", dir.display())]
     OtherVersion { dir: PathBuf, wanted: Version, found: Version },
     #[error(
@@ -65,6 +72,8 @@ pub enum PolicyError {
     NoLetterbox { wanted: Letterbox, version: Version },
     #[error("the checkpoint serves the embodiments {served:?}; choose one")]
     ChooseEmbodiment { served: Vec<String> },
+    #[error("no tokenizer files (vocab.json, ...) in {}, nor in its folder {}: {hint}", dir.display(), files::TOKENIZER_FOLDER)]
+    NoTokenizer { dir: PathBuf, hint: String },
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
     /// The encoder cannot be made.
@@ -95,7 +104,7 @@ impl Policy {
     ) -> Result<Self, PolicyError> {
         let snapshot = open_snapshot(options)?;
         let embodiment = choose_embodiment(&snapshot, options)?.clone();
-        let tokenizer = Tokenizer::open(&tokenizer_dir(options, snapshot.dir()))?;
+        let tokenizer = Tokenizer::open(&tokenizer_dir(options, &snapshot)?)?;
         let slot = embodiment.slot;
         let (encoder, model, head): (Box<dyn Encode>, Box<dyn ModelPrograms>, _) = match snapshot
             .network()
@@ -126,6 +135,7 @@ impl Policy {
         };
         let backend = CpuBackend::load(snapshot.tensors().clone(), model, options.threads, taps)?;
         Ok(Self {
+            snapshot: snapshot.dir().to_owned(),
             version: snapshot.version(),
             embodiment,
             served: snapshot.served().map(|embodiment| embodiment.tag.clone()).collect(),
@@ -133,6 +143,11 @@ impl Policy {
             encoder,
             backend: Box::new(backend),
         })
+    }
+
+    /// The snapshot directory that was loaded.
+    pub fn snapshot(&self) -> &Path {
+        &self.snapshot
     }
 
     pub fn version(&self) -> Version {
@@ -251,10 +266,11 @@ impl Policy {
 /// # Errors
 /// What is wrong with it, or that it is of another version than the options are for.
 pub fn open_snapshot(options: &PolicyOptions) -> Result<Snapshot, PolicyError> {
-    let snapshot = Snapshot::open(&options.snapshot)?;
+    let dir = files::snapshot_dir(options)?;
+    let snapshot = Snapshot::open(&dir)?;
     let found = snapshot.version();
     if let Some(wanted) = options.version.filter(|wanted| *wanted != found) {
-        return Err(PolicyError::OtherVersion { dir: options.snapshot.clone(), wanted, found });
+        return Err(PolicyError::OtherVersion { dir, wanted, found });
     }
     if options.letterbox != Letterbox::Auto && found != Version::N17 {
         return Err(PolicyError::NoLetterbox { wanted: options.letterbox, version: found });
@@ -290,16 +306,6 @@ fn the_only_one<'a>(
         _ => Err(PolicyError::ChooseEmbodiment {
             served: served.iter().map(|embodiment| embodiment.tag.clone()).collect(),
         }),
-    }
-}
-
-/// Where the tokenizer files are looked for: the folder of the options, the snapshot's own, or the snapshot itself.
-pub fn tokenizer_dir(options: &PolicyOptions, snapshot: &Path) -> PathBuf {
-    let inside = snapshot.join(TOKENIZER_FOLDER);
-    match &options.tokenizer {
-        Some(dir) => dir.clone(),
-        None if inside.is_dir() => inside,
-        None => snapshot.to_owned(),
     }
 }
 

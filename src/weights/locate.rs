@@ -58,6 +58,26 @@ pub fn tokenizer(
     Ok(missing(&dir, &files.files).is_empty().then_some(dir))
 }
 
+/// How one gets the tokenizer files of a version.
+///
+/// # Errors
+/// The lock file does not know the version.
+pub fn tokenizer_hint(lock: &Lock, version: Version) -> Result<String, LockError> {
+    Ok(match &lock.release(version)?.tokenizer {
+        Tokenizer::Hub(files) => format!(
+            "they come from {}; fetch them with `gr00t_blackhole weights fetch --version {version}`",
+            files.repo
+        ),
+        Tokenizer::Elsewhere { place, files } => {
+            let names: Vec<&str> = files.keys().map(String::as_str).collect();
+            format!(
+                "they are not on the hub; copy {} from the {place} into a folder, and name it as the tokenizer",
+                names.join(", ")
+            )
+        }
+    })
+}
+
 /// Where the files of a repository are looked for.
 pub fn folder(cache: &Cache, files: &HubFiles) -> PathBuf {
     let repo = cache.repo(&files.repo);

@@ -12,6 +12,7 @@ use crate::weights::cache::Cache;
 use crate::weights::fetch::{self, FetchError, Options};
 use crate::weights::hub::Hub;
 use crate::weights::licence::Terms;
+use crate::weights::locate::tokenizer_hint;
 use crate::weights::lock::{HubFiles, Lock, Release, Tokenizer};
 
 #[derive(Debug, Args)]
@@ -42,7 +43,7 @@ pub fn run(args: &FetchArgs, lock: &Lock) -> anyhow::Result<()> {
         let release = lock.release(version)?;
         let snapshot = fetch_one(&hub, &cache, &release.weights, &options)?;
         println!("{version}: {snapshot}");
-        fetch_tokenizer(version, &hub, &cache, release, &options)?;
+        fetch_tokenizer(lock, version, &hub, &cache, &options)?;
     }
     Ok(())
 }
@@ -65,23 +66,18 @@ fn fetch_one(
 }
 
 fn fetch_tokenizer(
+    lock: &Lock,
     version: Version,
     hub: &Hub,
     cache: &Cache,
-    release: &Release,
     options: &Options,
 ) -> anyhow::Result<()> {
-    match &release.tokenizer {
+    match &lock.release(version)?.tokenizer {
         Tokenizer::Hub(files) => {
             println!("{version} tokenizer: {}", fetch_one(hub, cache, files, options)?);
         }
-        Tokenizer::Elsewhere { place, files } => {
-            let names: Vec<&str> = files.keys().map(String::as_str).collect();
-            println!(
-                "{version} tokenizer: is not on the hub. Copy {} from the {place} into a folder, and name it with the \
-                 parameter tokenizer (--tokenizer)",
-                names.join(", ")
-            );
+        Tokenizer::Elsewhere { .. } => {
+            println!("{version} tokenizer files: {}", tokenizer_hint(lock, version)?);
         }
     }
     Ok(())

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::contract::Version;
 use crate::weights::lock::{Lock, LockError, VARIABLE};
 
 /// Fetches released checkpoints into the hub cache and verifies what lies on a disk.
@@ -39,20 +40,19 @@ enum Command {
 }
 
 pub fn run(args: &WeightsArgs) -> anyhow::Result<()> {
-    let lock = || Lock::find(args.lock.as_deref());
+    // A variable that is empty counts as not set.
+    let file = args.lock.as_deref().filter(|path| !path.as_os_str().is_empty());
+    let lock = || Lock::find(file);
     match &args.command {
         Command::Fetch(fetch) => fetch::run(fetch, &lock()?),
-        Command::Lock(fill) => lock::run(fill, args.lock.as_deref()),
+        Command::Lock(fill) => lock::run(fill, file),
         Command::Verify(verify) => verify::run(verify, &lock()?),
         Command::List => list::run(&lock()?),
     }
 }
 
 /// The versions that are meant: those that are given, or all of the lock file.
-fn chosen(
-    lock: &Lock,
-    given: &[crate::contract::Version],
-) -> Result<Vec<crate::contract::Version>, LockError> {
+fn chosen(lock: &Lock, given: &[Version]) -> Result<Vec<Version>, LockError> {
     for version in given {
         lock.release(*version)?;
     }

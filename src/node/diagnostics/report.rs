@@ -163,7 +163,7 @@ fn backend(shared: &Shared, names: &Names<'_>) -> Status {
     status.value("version", shared.version.name());
     status.value("embodiment", &shared.embodiment.tag);
     status.value("backend", &shared.backend);
-    status.value("snapshot", params.text("snapshot"));
+    status.value("snapshot", shared.snapshot.display());
     let threads = match params.integer("threads") {
         0 => "all cores".to_owned(),
         threads => threads.to_string(),

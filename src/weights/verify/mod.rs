@@ -3,11 +3,12 @@
 
 mod files;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use files::{Checked, FileFault};
 
-use super::lock::Release;
+use super::lock::{FileEntry, Release};
 use crate::checkpoint::{self, CheckpointError};
 use crate::contract::Version;
 
@@ -88,7 +89,7 @@ pub fn verify(dir: &Path, released: Option<(Version, &Release)>, progress: Progr
 /// Compares the files of a tokenizer's folder with what is known of them.
 pub fn verify_tokenizer(
     dir: &Path,
-    files: &std::collections::BTreeMap<String, super::lock::FileEntry>,
+    files: &BTreeMap<String, FileEntry>,
     progress: Progress<'_>,
 ) -> (Vec<Checked>, Vec<FileFault>) {
     files::check_listed(dir, files, progress)
