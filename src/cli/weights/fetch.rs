@@ -12,7 +12,7 @@ use crate::weights::cache::Cache;
 use crate::weights::fetch::{self, FetchError, Options};
 use crate::weights::hub::Hub;
 use crate::weights::licence::Terms;
-use crate::weights::locate::tokenizer_hint;
+use crate::weights::locate::{folder, missing, tokenizer_hint};
 use crate::weights::lock::{HubFiles, Lock, Release, Tokenizer};
 
 #[derive(Debug, Args)]
@@ -92,7 +92,9 @@ fn require_licence(
 ) -> anyhow::Result<()> {
     let repo = cache.repo(&release.weights.repo);
     let terms = Terms::new(hub, &repo, &release.weights, &release.licence);
-    if terms.accepted() {
+    // Where nothing is fetched, nothing is accepted.
+    let missing = missing(&folder(cache, &release.weights), &release.weights.files);
+    if terms.accepted() || missing.is_empty() {
         return Ok(());
     }
     eprintln!("{}", terms.text());

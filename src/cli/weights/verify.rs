@@ -52,18 +52,14 @@ pub fn run(args: &VerifyArgs, lock: &Lock) -> anyhow::Result<()> {
     for version in chosen(lock, &args.versions)? {
         let release = lock.release(version)?;
         let dir = locate::folder(&cache, &release.weights);
-        if args.versions.is_empty() && !dir.is_dir() {
+        if !dir.is_dir() {
+            if !args.versions.is_empty() {
+                // Says what to do, as a start would.
+                locate::snapshot(lock, &cache, version)?;
+            }
             continue;
         }
         looked_at += 1;
-        if !dir.is_dir() {
-            // Told as at start.
-            bail!(
-                locate::snapshot(lock, &cache, version)
-                    .err()
-                    .map_or_else(String::new, |error| error.to_string())
-            );
-        }
         let reading = Reading::new();
         let progress = |done, total| reading.at(done, total);
         let report = verify::verify(&dir, Some((version, release)), &progress);

@@ -1,7 +1,7 @@
 //! Fetching files of a repository into the hub cache.
 //!
-//! Files are downloaded side by side, each from its first byte to its last into `<blob>.incomplete`, as Python's library does, so
-//! that either goes on where the other was interrupted. A blob comes to its place when its hash is right.
+//! Files are downloaded side by side, each from its first byte to its last into `<blob>.incomplete`, so that the next run goes on
+//! where this one was interrupted. A blob comes to its place when its hash is right.
 
 mod address;
 mod blob;
