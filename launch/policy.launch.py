@@ -14,7 +14,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 # Arguments that stand for a parameter of the node: name, type, description.
 PARAMETERS = (
-    ('snapshot', str, 'Snapshot directory of the checkpoint.'),
+    ('snapshot', str, 'Snapshot directory of the checkpoint; empty for the released one of version in the hub cache.'),
     ('tokenizer', str, 'Directory of the tokenizer files, where they are not in the snapshot.'),
     ('version', str, "Model version: n15, n16, n17, or auto to take it from the checkpoint."),
     ('embodiment', str, "The checkpoint's tag of the robot, such as gr1."),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::embodiments::EmbodimentProblem;
 use super::shard::ShardProblem;
+use super::tensors::INDEX_FILE;
 use crate::contract::Version;
 
 /// Why a checkpoint is refused. Every text names the file, and the tensor or field, that is at fault.
@@ -58,6 +59,10 @@ pub enum CheckpointError {
         }
     )]
     StaleIndex { index: PathBuf, tensor: String, shard: String, found_in: Option<String> },
+
+    /// A shard has a tensor that the index does not put there.
+    #[error("{} has tensor '{tensor}', which the index {INDEX_FILE} does not put there", path.display())]
+    NotIndexed { path: PathBuf, tensor: String },
 
     /// A shard is damaged.
     #[error("{}: {problem}", path.display())]

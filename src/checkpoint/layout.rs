@@ -24,22 +24,25 @@ const IGNORED_TENSORS: [&str; 3] = [".mask_token", ".inv_freq", ".position_ids"]
 /// Checks that every tensor that inference reads is stored, and that there is none that the network does not know: that
 /// would be another network.
 pub(super) fn check_tensors(
-    network: Vec<TensorSpec>,
+    network: &[TensorSpec],
     stored: &Checkpoint,
 ) -> Result<(), CheckpointError> {
-    let table: BTreeMap<String, TensorSpec> =
-        network.into_iter().map(|spec| (spec.name.clone(), spec)).collect();
-    for spec in table.values().filter(|spec| spec.used) {
-        stored.expect(&spec.name, &spec.shape)?;
-    }
+    compare(network, stored).into_iter().next().map_or(Ok(()), Err)
+}
+
+/// Everything that [`check_tensors`] refuses.
+pub(super) fn compare(network: &[TensorSpec], stored: &Checkpoint) -> Vec<CheckpointError> {
+    let table: BTreeMap<&str, &TensorSpec> =
+        network.iter().map(|spec| (spec.name.as_str(), spec)).collect();
+    let used = table.values().filter(|spec| spec.used);
+    let unfit = used.filter_map(|spec| stored.expect(&spec.name, &spec.shape).err());
     let ignored = |name: &str| IGNORED_TENSORS.iter().any(|suffix| name.ends_with(suffix));
-    match stored.names().find(|name| !table.contains_key(*name) && !ignored(name)) {
-        Some(name) => Err(CheckpointError::UnknownTensor {
-            dir: stored.dir().to_owned(),
-            tensor: name.to_owned(),
-        }),
-        None => Ok(()),
-    }
+    let unknown = stored.names().filter(|name| !table.contains_key(name) && !ignored(name));
+    let unknown = unknown.map(|name| CheckpointError::UnknownTensor {
+        dir: stored.dir().to_owned(),
+        tensor: name.to_owned(),
+    });
+    unfit.chain(unknown).collect()
 }
 
 /// Tensors in the order of the reference's modules, which decides how shards are split.

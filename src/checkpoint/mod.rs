@@ -16,6 +16,7 @@ mod shard;
 mod slots;
 mod snapshot;
 mod statistics;
+mod survey;
 pub mod synth;
 mod tensors;
 
@@ -30,4 +31,5 @@ pub use shard::{MAX_HEADER_BYTES, ShardProblem};
 pub use slots::SLOTS_FILE;
 pub use snapshot::{CONFIG_FILE, Network, Snapshot};
 pub use statistics::STATISTICS_FILE;
+pub use survey::{Survey, survey};
 pub use tensors::{Checkpoint, INDEX_FILE, SINGLE_FILE, Tensor};

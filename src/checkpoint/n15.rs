@@ -16,10 +16,9 @@ pub(super) use embodiments::{Choices, Sources, choose};
 pub use layout::tensors;
 pub use problem::{DataConfigProblem, Misfit};
 
-use super::layout::check_tensors;
+use super::CheckpointError;
 use super::network::files::ConfigFiles;
 use super::network::{AdapterConfig, CrossAttention, HeadConfig, LlmConfig, VisionConfig};
-use super::{Checkpoint, CheckpointError};
 
 /// Optional file that overrides the built-in geometry of the backbone.
 pub const BACKBONE_FILE: &str = "eagle/config.json";
@@ -30,14 +29,11 @@ pub const METADATA_FILE: &str = "experiment_cfg/metadata.json";
 /// Side of the picture that the vision tower sees, in pixels.
 const IMAGE_SIDE: usize = 224;
 
-/// Reads the network's configuration and checks every tensor that it needs against the stored ones.
-pub(super) fn open(dir: &Path, tensors: &Checkpoint) -> Result<Config, CheckpointError> {
+/// Reads the network's configuration.
+pub(super) fn read_config(dir: &Path) -> Result<Config, CheckpointError> {
     let files = ConfigFiles::read(dir, BACKBONE_FILE)?;
     let (fields, backbone) = (files.config(), files.backbone());
-
-    let config = config::read(&fields, backbone.as_ref())?;
-    check_tensors(layout::tensors(&config), tensors)?;
-    Ok(config)
+    config::read(&fields, backbone.as_ref())
 }
 
 /// Everything about the N1.5 network that is a number (spec: `config.json` and the backbone's constants).

@@ -9,7 +9,6 @@ use std::path::Path;
 pub(super) use config::{BACKBONE, to_json};
 pub use layout::tensors;
 
-use super::layout::check_tensors;
 use super::network::files::ConfigFiles;
 use super::network::{CrossAttention, HeadConfig, LlmConfig, VisionConfig};
 use super::processor::{Backbone, Processor, Schema};
@@ -43,8 +42,8 @@ pub(super) const PROCESSOR_SCHEMA: Schema = Schema {
     letterbox_key: None,
 };
 
-/// Reads the network's configuration and checks every tensor that it needs against the stored ones.
-pub(super) fn open(
+/// Reads the network's configuration; a fine-tuned backbone's sizes are those of the stored tensors.
+pub(super) fn read_config(
     dir: &Path,
     tensors: &Checkpoint,
     processor: &Processor,
@@ -55,7 +54,6 @@ pub(super) fn open(
     let side = image_side(processor.image.shortest_edge);
     let config = config::read(&fields, backbone.as_ref(), &|name| tensors.shape(name), side)?;
     processor.check_widths(&fields, &config.head)?;
-    check_tensors(layout::tensors(&config), tensors)?;
     Ok(config)
 }
 

@@ -9,11 +9,10 @@ use std::path::Path;
 pub(super) use config::to_json;
 pub use layout::tensors;
 
-use super::layout::check_tensors;
+use super::CheckpointError;
 use super::network::files::ConfigFiles;
 use super::network::{AdapterConfig, CrossAttention, HeadConfig, LlmConfig};
 use super::processor::{Backbone, Processor, Schema};
-use super::{Checkpoint, CheckpointError};
 
 /// Optional file that overrides the built-in geometry of the backbone, in Hugging Face's schema for Qwen3-VL.
 pub const BACKBONE_FILE: &str = "qwen3vl_config.json";
@@ -69,18 +68,13 @@ pub(super) const PROCESSOR_SCHEMA: Schema = Schema {
     letterbox_key: Some("letter_box_transform"),
 };
 
-/// Reads the network's configuration and checks every tensor that it needs against the stored ones.
-pub(super) fn open(
-    dir: &Path,
-    tensors: &Checkpoint,
-    processor: &Processor,
-) -> Result<Config, CheckpointError> {
+/// Reads the network's configuration.
+pub(super) fn read_config(dir: &Path, processor: &Processor) -> Result<Config, CheckpointError> {
     let files = ConfigFiles::read(dir, BACKBONE_FILE)?;
     let (fields, backbone) = (files.config(), files.backbone());
 
     let config = config::read(&fields, backbone.as_ref())?;
     processor.check_widths(&fields, &config.head)?;
-    check_tensors(layout::tensors(&config), tensors)?;
     Ok(config)
 }
 

@@ -8,11 +8,12 @@ use serde_json::{Map, Value};
 
 use super::embodiments::{EmbodimentProblem, Sources};
 use super::json::{self, Fields};
+use super::layout::check_tensors;
 use super::network::HeadConfig;
 use super::processor::{self, PROCESSOR_FILE, Processor, Schema};
 use super::slots::{self, SLOTS_FILE};
 use super::statistics::STATISTICS_FILE;
-use super::{Checkpoint, CheckpointError, hub, n15, n16, n17};
+use super::{Checkpoint, CheckpointError, TensorSpec, hub, n15, n16, n17};
 use crate::contract::{Embodiment, Version};
 
 /// File with the network's numbers.
@@ -32,6 +33,30 @@ impl Network {
             Network::N15(_) => Version::N15,
             Network::N16(..) => Version::N16,
             Network::N17(..) => Version::N17,
+        }
+    }
+
+    /// Reads the network of the snapshot directory `dir`, without comparing its tensors with the stored ones.
+    pub(super) fn read(dir: &Path, stored: &Checkpoint) -> Result<Self, CheckpointError> {
+        Ok(match read_version(dir)? {
+            Version::N15 => Network::N15(n15::read_config(dir)?),
+            Version::N16 => {
+                let Declared { processor, .. } = Declared::n16(dir)?;
+                Network::N16(n16::read_config(dir, stored, &processor)?, processor)
+            }
+            Version::N17 => {
+                let Declared { processor, .. } = Declared::n17(dir)?;
+                Network::N17(n17::read_config(dir, &processor)?, processor)
+            }
+        })
+    }
+
+    /// Every tensor of the network, in the order of the reference's modules.
+    pub fn tensors(&self) -> Vec<TensorSpec> {
+        match self {
+            Network::N15(config) => n15::tensors(config),
+            Network::N16(config, _) => n16::tensors(config),
+            Network::N17(config, _) => n17::tensors(config),
         }
     }
 }
@@ -58,6 +83,17 @@ impl Declared {
         let statistics = json::read_object_with_non_finite(&dir.join(STATISTICS_FILE))?;
         let slots = slots::read(&dir.join(SLOTS_FILE), built_in)?;
         Ok(Self { processor, modalities, statistics, slots })
+    }
+
+    fn n16(dir: &Path) -> Result<Self, CheckpointError> {
+        Self::read(dir, &n16::PROCESSOR_SCHEMA, &n16::BUILT_IN_SLOTS)
+    }
+
+    fn n17(dir: &Path) -> Result<Self, CheckpointError> {
+        let nested = dir.join(n17::PROCESSOR_FOLDER);
+        let in_root = dir.join(PROCESSOR_FILE).exists() || !nested.join(PROCESSOR_FILE).exists();
+        let slots: Vec<(&str, usize)> = n17::built_in_slots().collect();
+        Self::read(if in_root { dir } else { &nested }, &n17::PROCESSOR_SCHEMA, &slots)
     }
 
     fn embodiments(&self, head: &HeadConfig) -> Embodiments {
@@ -105,7 +141,8 @@ impl Snapshot {
     fn open_n15(dir: PathBuf) -> Result<Self, CheckpointError> {
         let metadata = json::read_object_with_non_finite(&dir.join(n15::METADATA_FILE))?;
         let tensors = Checkpoint::open(&dir)?;
-        let config = n15::open(&dir, &tensors)?;
+        let config = n15::read_config(&dir)?;
+        check_tensors(&n15::tensors(&config), &tensors)?;
         let sources = n15::Sources { metadata: &metadata, slot_count: config.head.slots };
         let data_configs = sources.build_all();
         let embodiments = data_configs
@@ -124,21 +161,19 @@ impl Snapshot {
     }
 
     fn open_n16(dir: PathBuf) -> Result<Self, CheckpointError> {
-        let declared = Declared::read(&dir, &n16::PROCESSOR_SCHEMA, &n16::BUILT_IN_SLOTS)?;
+        let declared = Declared::n16(&dir)?;
         let tensors = Checkpoint::open(&dir)?;
-        let config = n16::open(&dir, &tensors, &declared.processor)?;
+        let config = n16::read_config(&dir, &tensors, &declared.processor)?;
+        check_tensors(&n16::tensors(&config), &tensors)?;
         let embodiments = declared.embodiments(&config.head);
         Ok(Self::new(dir, tensors, Network::N16(config, declared.processor), embodiments))
     }
 
     fn open_n17(dir: PathBuf) -> Result<Self, CheckpointError> {
-        let nested = dir.join(n17::PROCESSOR_FOLDER);
-        let in_root = dir.join(PROCESSOR_FILE).exists() || !nested.join(PROCESSOR_FILE).exists();
-        let files = if in_root { &dir } else { &nested };
-        let slots: Vec<(&str, usize)> = n17::built_in_slots().collect();
-        let declared = Declared::read(files, &n17::PROCESSOR_SCHEMA, &slots)?;
+        let declared = Declared::n17(&dir)?;
         let tensors = Checkpoint::open(&dir)?;
-        let config = n17::open(&dir, &tensors, &declared.processor)?;
+        let config = n17::read_config(&dir, &declared.processor)?;
+        check_tensors(&n17::tensors(&config), &tensors)?;
         let embodiments = declared.embodiments(&config.head);
         Ok(Self::new(dir, tensors, Network::N17(config, declared.processor), embodiments))
     }

@@ -47,73 +47,116 @@ impl Checkpoint {
     /// # Errors
     /// A directory, index or shard that is missing, damaged, or disagrees with another. The file is named, and the tensor.
     pub fn open(dir: &Path) -> Result<Self, CheckpointError> {
-        if !dir.is_dir() {
-            return Err(CheckpointError::NotADirectory { dir: dir.to_owned() });
-        }
-        let index = dir.join(INDEX_FILE);
-        match json::read_object_if_present(&index)? {
-            Some(object) => Self::open_indexed(dir, &index, &object),
-            None => Self::open_single(dir),
-        }
+        let (checkpoint, faults) = Self::survey(dir);
+        faults.into_iter().next().map_or(Ok(checkpoint), Err)
     }
 
-    fn open_single(dir: &Path) -> Result<Self, CheckpointError> {
-        let path = dir.join(SINGLE_FILE);
+    /// As [`Checkpoint::open`], but goes on behind a fault: the tensors that can be read, and everything that is wrong.
+    pub fn survey(dir: &Path) -> (Self, Vec<CheckpointError>) {
+        let mut checkpoint =
+            Self { dir: dir.to_owned(), shards: Vec::new(), tensors: BTreeMap::new() };
+        let mut faults = Vec::new();
+        if let Err(fault) = checkpoint.add_all(&mut faults) {
+            faults.push(fault);
+        }
+        (checkpoint, faults)
+    }
+
+    /// Adds every shard and tensor; an error ends the survey, `faults` do not.
+    fn add_all(&mut self, faults: &mut Vec<CheckpointError>) -> Result<(), CheckpointError> {
+        if !self.dir.is_dir() {
+            return Err(CheckpointError::NotADirectory { dir: self.dir.clone() });
+        }
+        let index = self.dir.join(INDEX_FILE);
+        match json::read_object_if_present(&index)? {
+            Some(object) => self.add_indexed(&index, &read_weight_map(&index, &object)?, faults),
+            None => self.add_single()?,
+        }
+        Ok(())
+    }
+
+    fn add_single(&mut self) -> Result<(), CheckpointError> {
+        let path = self.dir.join(SINGLE_FILE);
         if !path.exists() {
-            return Err(CheckpointError::NoWeights { dir: dir.to_owned() });
+            return Err(CheckpointError::NoWeights { dir: self.dir.clone() });
         }
         let shard = Shard::open(&path)?;
-        let tensors = shard
-            .tensors()
-            .iter()
-            .map(|(name, info)| (name.clone(), Location { shard: 0, info: info.clone() }))
-            .collect();
-        Ok(Self { dir: dir.to_owned(), shards: vec![shard], tensors })
+        let entries = shard.tensors().iter();
+        let locate = |(name, info): (&String, &TensorInfo)| {
+            (name.clone(), Location { shard: 0, info: info.clone() })
+        };
+        self.tensors = entries.map(locate).collect();
+        self.shards.push(shard);
+        Ok(())
     }
 
-    fn open_indexed(
-        dir: &Path,
+    fn add_indexed(
+        &mut self,
         index: &Path,
-        object: &serde_json::Map<String, Value>,
-    ) -> Result<Self, CheckpointError> {
-        let weight_map = read_weight_map(index, object)?;
+        weight_map: &BTreeMap<&str, &str>,
+        faults: &mut Vec<CheckpointError>,
+    ) {
         let names: BTreeSet<&str> = weight_map.values().copied().collect();
-        let missing: Vec<String> = names
-            .iter()
-            .filter(|name| !dir.join(name).exists())
-            .map(|name| (*name).to_owned())
-            .collect();
+        let (present, missing): (Vec<&str>, Vec<&str>) =
+            names.iter().partition(|name| self.dir.join(name).exists());
         if !missing.is_empty() {
-            return Err(CheckpointError::MissingShards {
+            faults.push(CheckpointError::MissingShards {
                 index: index.to_owned(),
                 named: names.len(),
-                present: names.len() - missing.len(),
-                missing,
+                present: present.len(),
+                missing: missing.into_iter().map(str::to_owned).collect(),
             });
         }
 
-        let mut shards = Vec::with_capacity(names.len());
         let mut positions = BTreeMap::new();
-        for name in names {
-            positions.insert(name, shards.len());
-            shards.push(Shard::open(&dir.join(name))?);
+        for name in present {
+            match Shard::open(&self.dir.join(name)) {
+                Ok(shard) => {
+                    positions.insert(name, self.shards.len());
+                    self.shards.push(shard);
+                }
+                Err(fault) => faults.push(fault),
+            }
         }
-        let mut tensors = BTreeMap::new();
         for (tensor, shard_name) in weight_map {
-            let shard = positions[shard_name];
-            let Some(info) = shards[shard].tensors().get(tensor) else {
-                let found_in =
-                    positions.iter().find(|(_, at)| shards[**at].tensors().contains_key(tensor));
-                return Err(CheckpointError::StaleIndex {
-                    index: index.to_owned(),
-                    tensor: tensor.to_owned(),
-                    shard: shard_name.to_owned(),
-                    found_in: found_in.map(|(name, _)| (*name).to_owned()),
-                });
-            };
-            tensors.insert(tensor.to_owned(), Location { shard, info: info.clone() });
+            let Some(&shard) = positions.get(shard_name) else { continue };
+            if let Some(info) = self.shards[shard].tensors().get(*tensor) {
+                let location = Location { shard, info: info.clone() };
+                self.tensors.insert((*tensor).to_owned(), location);
+                continue;
+            }
+            let mut places = positions.iter();
+            let found_in = places.find(|(_, at)| self.shards[**at].tensors().contains_key(*tensor));
+            faults.push(CheckpointError::StaleIndex {
+                index: index.to_owned(),
+                tensor: (*tensor).to_owned(),
+                shard: (*shard_name).to_owned(),
+                found_in: found_in.map(|(name, _)| (*name).to_owned()),
+            });
         }
-        Ok(Self { dir: dir.to_owned(), shards, tensors })
+    }
+
+    /// Tensors in a header that the index does not put there.
+    pub(super) fn not_indexed(&self) -> impl Iterator<Item = CheckpointError> {
+        let stored = self.shards.iter().enumerate().flat_map(|(place, shard)| {
+            shard.tensors().keys().map(move |tensor| (place, shard, tensor))
+        });
+        let unknown = stored.filter(|(place, _, tensor)| {
+            self.tensors.get(*tensor).is_none_or(|location| location.shard != *place)
+        });
+        unknown.map(|(_, shard, tensor)| CheckpointError::NotIndexed {
+            path: shard.path().to_owned(),
+            tensor: tensor.clone(),
+        })
+    }
+
+    /// Bytes of all tensors.
+    pub fn bytes(&self) -> u64 {
+        let size = |location: &Location| {
+            let (begin, end) = location.info.data_offsets;
+            (end - begin) as u64
+        };
+        self.tensors.values().map(size).sum()
     }
 
     /// The snapshot directory.

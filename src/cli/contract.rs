@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use crate::checkpoint::Snapshot;
 use crate::contract::{
     ActionGroupSpec, ActionReference, Embodiment, Letterbox, Representation, StateGroupSpec,
+    Version,
 };
 use crate::decode;
 use crate::encode::{EncodeError, FrameShapes, rounded_down, rounded_up};
 use crate::node::state::pose::PoseLayout;
-use crate::policy;
+use crate::policy::{PolicyOptions, open_snapshot};
 
 /// Print what a checkpoint serves: robots with their cameras, state and action groups.
 ///
@@ -21,9 +21,12 @@ use crate::policy;
 /// encoded; for the others, why they are not served. Weights are not loaded.
 #[derive(Debug, Args)]
 pub struct ContractArgs {
-    /// Snapshot directory of the checkpoint.
+    /// Snapshot directory of the checkpoint; default: the released one of --version in the hub cache.
+    #[arg(long, required_unless_present = "version")]
+    snapshot: Option<PathBuf>,
+    /// Version that the checkpoint has to be of: n15, n16 or n17; any if it is left out.
     #[arg(long)]
-    snapshot: PathBuf,
+    version: Option<Version>,
     /// Only this robot.
     #[arg(long)]
     embodiment: Option<String>,
@@ -90,8 +93,12 @@ struct ActionGroup {
 }
 
 pub fn run(args: &ContractArgs) -> anyhow::Result<()> {
-    let snapshot = Snapshot::open(&args.snapshot)?;
-    policy::check_letterbox(args.letterbox, snapshot.version())?;
+    let snapshot = open_snapshot(&PolicyOptions {
+        snapshot: args.snapshot.clone().unwrap_or_default(),
+        version: args.version,
+        letterbox: args.letterbox,
+        ..PolicyOptions::default()
+    })?;
     let served = |embodiment: &Embodiment| {
         let shapes = FrameShapes::new(snapshot.network(), embodiment, args.letterbox);
         Ok::<_, EncodeError>(served(embodiment, aspect_ratios(shapes)?))

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::Args;
 
+use crate::contract::Version;
 use crate::doctor::{self, Request, System};
 use crate::node::params::Value;
 
@@ -24,6 +25,9 @@ pub struct DoctorArgs {
     /// Snapshot directory of the checkpoint; overrides the parameter `snapshot`.
     #[arg(long)]
     snapshot: Option<PathBuf>,
+    /// Version of the checkpoint: n15, n16 or n17; overrides the parameter `version`.
+    #[arg(long)]
+    version: Option<Version>,
     /// Directory of the tokenizer files; overrides the parameter `tokenizer`.
     #[arg(long)]
     tokenizer: Option<PathBuf>,
@@ -51,6 +55,7 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<()> {
     let path = |path: &PathBuf| path.to_string_lossy().into_owned();
     let options = [
         ("snapshot", args.snapshot.as_ref().map(path)),
+        ("version", args.version.map(|version| version.name().to_owned())),
         ("tokenizer", args.tokenizer.as_ref().map(path)),
         ("embodiment", args.embodiment.clone()),
     ];

@@ -9,6 +9,7 @@ mod policy_args;
 mod predict;
 mod progress;
 mod synth;
+mod weights;
 
 use std::io::{ErrorKind, Write};
 
@@ -66,6 +67,8 @@ enum Command {
     Synth(synth::SynthArgs),
     #[cfg(feature = "ros")]
     Watch(watch::WatchArgs),
+    /// Fetch released checkpoints, and verify them.
+    Weights(weights::WeightsArgs),
 }
 
 /// Prints a result. A reader that has seen enough, such as `head`, is no failure.
@@ -105,6 +108,7 @@ pub fn run() -> anyhow::Result<()> {
         Command::Synth(args) => synth::run(&args),
         #[cfg(feature = "ros")]
         Command::Watch(args) => watch::run(&args),
+        Command::Weights(args) => weights::run(&args),
     }
 }
 

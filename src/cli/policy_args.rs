@@ -10,13 +10,13 @@ use crate::prepared::{self, Cache};
 
 #[derive(Clone, Debug, Args)]
 pub struct PolicyArgs {
-    /// Snapshot directory of the checkpoint.
-    #[arg(long)]
-    snapshot: PathBuf,
+    /// Snapshot directory of the checkpoint; default: the released one of --version in the hub cache.
+    #[arg(long, required_unless_present = "version")]
+    snapshot: Option<PathBuf>,
     /// Version that the checkpoint has to be of: n15, n16 or n17; any if it is left out.
     #[arg(long)]
     version: Option<Version>,
-    /// Directory with the tokenizer files; default: the snapshot's `tokenizer` folder, or the snapshot itself.
+    /// Directory with the tokenizer files; default: the snapshot's `tokenizer` folder, the snapshot itself, or the hub cache.
     #[arg(long)]
     tokenizer: Option<PathBuf>,
     /// Embodiment tag; may be left out when the checkpoint serves only one.
@@ -39,7 +39,7 @@ pub struct PolicyArgs {
 impl PolicyArgs {
     pub fn options(&self) -> PolicyOptions {
         PolicyOptions {
-            snapshot: self.snapshot.clone(),
+            snapshot: self.snapshot.clone().unwrap_or_default(),
             tokenizer: self.tokenizer.clone(),
             embodiment: self.embodiment.clone(),
             data_config: self.data_config.clone(),

@@ -80,7 +80,13 @@ fn robot(embodiment: &Embodiment) -> String {
 
 fn tokenizer(options: &PolicyOptions, snapshot: &Snapshot) -> Finding {
     const SUBJECT: &str = "tokenizer";
-    let dir = policy::tokenizer_dir(options, snapshot.dir());
+    let dir = match policy::tokenizer_dir(options, snapshot) {
+        Ok(dir) => dir,
+        Err(error) => {
+            let fix = "put the files into the snapshot as tokenizer/, or name their folder with the parameter tokenizer";
+            return Finding::fail_as_told(SUBJECT, &error.to_string(), fix);
+        }
+    };
     match Tokenizer::open(&dir) {
         Ok(_) => Finding::ok(SUBJECT, format!("in {}", dir.display())),
         Err(error) => {

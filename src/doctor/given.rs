@@ -23,11 +23,11 @@ pub fn parameters(overrides: Vec<(String, Value)>) -> Result<Params, Vec<Finding
 /// What the node would load.
 ///
 /// # Errors
-/// No snapshot is given.
+/// Neither a snapshot nor a version is given.
 pub fn policy_options(params: &Params) -> Result<PolicyOptions, Finding> {
     settings::policy_options(params).ok_or_else(|| {
-        let fix = "give the snapshot directory of the checkpoint: --snapshot DIR, or in the parameter file";
-        Finding::fail("checkpoint", "parameter 'snapshot' is empty", fix)
+        let fix = "give the snapshot directory of the checkpoint (--snapshot DIR, or in the parameter file), or the parameter version for the released one in the hub cache";
+        Finding::fail("checkpoint", "parameter 'snapshot' is empty, and 'version' is auto", fix)
     })
 }
 
@@ -98,6 +98,9 @@ mod tests {
         assert_eq!(options.snapshot, std::path::Path::new("/s"));
         assert_eq!(options.version, Some(crate::contract::Version::N17));
         assert_eq!((options.tokenizer, options.embodiment), (None, None));
+        let released = parameters(vec![text("version", "n16")]).expect("fine");
+        let options = policy_options(&released).expect("options");
+        assert!(options.snapshot.as_os_str().is_empty(), "{options:?}");
         let missing = policy_options(&parameters(vec![]).expect("fine")).expect_err("no snapshot");
         assert_eq!(missing.level, Level::Fail);
     }

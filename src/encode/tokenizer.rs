@@ -13,7 +13,8 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, SplitDelimiterBehavior};
 
-const VOCABULARY_FILE: &str = "vocab.json";
+/// File of the vocabulary, `{token: id}`, which every tokenizer directory has.
+pub const VOCABULARY_FILE: &str = "vocab.json";
 const MERGES_FILE: &str = "merges.txt";
 /// Added tokens of N1.5 and N1.6: `{token: id}`.
 const ADDED_TOKENS_FILE: &str = "added_tokens.json";

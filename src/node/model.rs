@@ -63,7 +63,6 @@ impl Model {
             let (settings, topics) = fit_to_robot(&mut params, &options, &core.remaps)?;
             (options, settings, topics, params.integer("warm_up"), settings::gate(&params))
         };
-        info!("loading {}", options.snapshot.display());
         let loading = move || {
             let mut policy = Policy::load(&options)?;
             let verdict = gate
@@ -91,6 +90,7 @@ impl Model {
         let monitor = Monitor::new(&settings);
         let shared = Arc::new(Shared {
             clock: core.clock.clone(),
+            snapshot: policy.snapshot().to_owned(),
             version: policy.version(),
             embodiment: policy.embodiment().clone(),
             served: policy.served().to_vec(),
@@ -127,7 +127,10 @@ impl Model {
 
 fn policy_options(params: &Params) -> Result<PolicyOptions, WrongUsage> {
     settings::policy_options(params).ok_or_else(|| {
-        usage("parameter 'snapshot' is empty; give the snapshot directory of the checkpoint")
+        usage(
+            "parameter 'snapshot' is empty; give the snapshot directory of the checkpoint, or the parameter 'version' for the \
+             released one in the hub cache",
+        )
     })
 }
 
@@ -138,6 +141,7 @@ fn fit_to_robot(
     remaps: &Remaps,
 ) -> Result<(Settings, Topics)> {
     let snapshot = open_snapshot(options)?;
+    info!("loading {}", snapshot.dir().display());
     let embodiment = choose_embodiment(&snapshot, options)?;
     params.declare_robot(&settings::names(embodiment)).map_err(usage)?;
     let mut settings = Settings::new(params, embodiment).map_err(usage)?;

@@ -1,6 +1,7 @@
 //! What the tasks of the running node share: clock, settings, parameters, readings, counters.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ use crate::history::Moment;
 /// Everything that the tasks share.
 pub struct Shared {
     pub clock: NodeClock,
+    /// The snapshot directory of the checkpoint.
+    pub snapshot: PathBuf,
     pub version: Version,
     pub embodiment: Embodiment,
     /// Every tag that the checkpoint serves.

@@ -107,7 +107,7 @@ fn contract(shared: &Shared) -> Contract {
     let [noise_rows, noise_columns] = shared.noise_shape.map(|size| size as u32);
     Contract {
         version: shared.version.name().to_owned(),
-        snapshot: params.text("snapshot").to_owned(),
+        snapshot: shared.snapshot.display().to_string(),
         backend: shared.backend.clone(),
         embodiment: embodiment.tag.clone(),
         slot: embodiment.slot as u32,

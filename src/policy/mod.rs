@@ -1,11 +1,13 @@
 //! The whole road from an observation to an action chunk.
 
+mod files;
 mod warm_up;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use files::tokenizer_dir;
 use tracing::debug_span;
 
 use crate::backend::cpu::CpuBackend;
@@ -22,17 +24,15 @@ use crate::encode::{
 };
 use crate::prepared::Cache;
 use crate::program::{self, ModelPrograms, StageKind};
+use crate::weights::locate::LocateError;
 use crate::words::names;
-
-/// Folder of a snapshot where tokenizer files are looked for first.
-const TOKENIZER_FOLDER: &str = "tokenizer";
 
 /// What to load.
 #[derive(Clone, Debug, Default)]
 pub struct PolicyOptions {
-    /// Snapshot directory of the checkpoint.
+    /// Snapshot directory of the checkpoint; empty: the released checkpoint of `version` in the hub cache.
     pub snapshot: PathBuf,
-    /// Directory of the tokenizer files; `None`: the snapshot's `tokenizer` folder if it has one, else the snapshot.
+    /// Directory of the tokenizer files; `None`: the snapshot's `tokenizer` folder, the snapshot, or the hub cache.
     pub tokenizer: Option<PathBuf>,
     /// Embodiment tag; `None` is accepted when the checkpoint serves exactly one.
     pub embodiment: Option<String>,
@@ -42,7 +42,7 @@ pub struct PolicyOptions {
     pub data_config: Option<String>,
     /// Threads of the CPU backend; 0 means all cores.
     pub threads: usize,
-    /// Version that the checkpoint has to be of; `None`: any.
+    /// Version that the checkpoint has to be of; `None`: any, which needs a snapshot.
     pub version: Option<Version>,
     /// Where values that are computed from weights alone are kept from one start to the next; by default, nowhere.
     pub cache: Cache,
@@ -65,6 +65,12 @@ pub struct Policy {
 pub enum PolicyError {
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    #[error(
+        "neither a snapshot nor a version is given; name the snapshot directory of the checkpoint, or one of n15, n16, n17 for the released checkpoint in the hub cache"
+    )]
+    NoSnapshot,
+    #[error(transparent)]
+    Locate(#[from] LocateError),
     #[error("{} is a checkpoint of {found}, not of {wanted}; ask for {found}, or give another snapshot", dir.display())]
     OtherVersion { dir: PathBuf, wanted: Version, found: Version },
     #[error(
@@ -73,6 +79,8 @@ pub enum PolicyError {
     NoLetterbox { wanted: Letterbox, version: Version },
     #[error("the checkpoint serves the embodiments {}; choose one", names(.served))]
     ChooseEmbodiment { served: Vec<String> },
+    #[error("no tokenizer files (vocab.json, ...) in {}, nor in its folder {}: {hint}", dir.display(), files::TOKENIZER_FOLDER)]
+    NoTokenizer { dir: PathBuf, hint: String },
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
     /// The encoder cannot be made.
@@ -104,7 +112,7 @@ impl Policy {
     ) -> Result<Self, PolicyError> {
         let snapshot = open_snapshot(options)?;
         let embodiment = choose_embodiment(&snapshot, options)?.clone();
-        let tokenizer = Tokenizer::open(&tokenizer_dir(options, snapshot.dir()))?;
+        let tokenizer = Tokenizer::open(&tokenizer_dir(options, &snapshot)?)?;
         let slot = embodiment.slot;
         let (encoder, model, head): (Box<dyn Encode>, Box<dyn ModelPrograms>, _) = match snapshot
             .network()
@@ -299,10 +307,11 @@ impl Policy {
 /// # Errors
 /// What is wrong with it, or that it is of another version than the options are for.
 pub fn open_snapshot(options: &PolicyOptions) -> Result<Snapshot, PolicyError> {
-    let snapshot = Snapshot::open(&options.snapshot)?;
+    let dir = files::snapshot_dir(options)?;
+    let snapshot = Snapshot::open(&dir)?;
     let found = snapshot.version();
     if let Some(wanted) = options.version.filter(|wanted| *wanted != found) {
-        return Err(PolicyError::OtherVersion { dir: options.snapshot.clone(), wanted, found });
+        return Err(PolicyError::OtherVersion { dir, wanted, found });
     }
     check_letterbox(options.letterbox, found)?;
     Ok(snapshot)
@@ -312,7 +321,7 @@ pub fn open_snapshot(options: &PolicyOptions) -> Result<Snapshot, PolicyError> {
 ///
 /// # Errors
 /// It does not.
-pub fn check_letterbox(wanted: Letterbox, version: Version) -> Result<(), PolicyError> {
+fn check_letterbox(wanted: Letterbox, version: Version) -> Result<(), PolicyError> {
     if wanted != Letterbox::Auto && version != Version::N17 {
         return Err(PolicyError::NoLetterbox { wanted, version });
     }
@@ -347,16 +356,6 @@ fn the_only_one<'a>(
         _ => Err(PolicyError::ChooseEmbodiment {
             served: served.iter().map(|embodiment| embodiment.tag.clone()).collect(),
         }),
-    }
-}
-
-/// Where the tokenizer files are looked for: the folder of the options, the snapshot's own, or the snapshot itself.
-pub fn tokenizer_dir(options: &PolicyOptions, snapshot: &Path) -> PathBuf {
-    let inside = snapshot.join(TOKENIZER_FOLDER);
-    match &options.tokenizer {
-        Some(dir) => dir.clone(),
-        None if inside.is_dir() => inside,
-        None => snapshot.to_owned(),
     }
 }
 

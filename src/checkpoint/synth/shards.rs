@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::generator::{Spread, fill, fnv1a64};
 use super::{SynthError, io_error};
 use crate::checkpoint::{INDEX_FILE, TensorSpec};
+use crate::disk;
 
 /// Values that a thread generates before it writes them: 2 MiB.
 const CHUNK: usize = 1 << 20;
@@ -59,8 +60,7 @@ fn bytes(tensor: &TensorSpec) -> u64 {
 }
 
 fn require_space(dir: &Path, needed: u64) -> Result<(), SynthError> {
-    let disk = rustix::fs::statvfs(dir).map_err(|error| io_error(dir, error.into()))?;
-    let free = disk.f_bavail * disk.f_frsize;
+    let free = disk::free_bytes(dir).map_err(|error| io_error(dir, error))?;
     if free < needed {
         return Err(SynthError::DiskFull { path: dir.to_owned(), needed, free });
     }

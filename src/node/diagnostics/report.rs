@@ -171,7 +171,7 @@ fn backend(shared: &Shared, names: &Names<'_>) -> Status {
     status.value("embodiment", &shared.embodiment.tag);
     status.value("backend", &shared.backend);
     status.value("fidelity", &shared.fidelity);
-    status.value("snapshot", params.text("snapshot"));
+    status.value("snapshot", shared.snapshot.display());
     let threads = match params.integer("threads") {
         0 => "all cores".to_owned(),
         threads => threads.to_string(),

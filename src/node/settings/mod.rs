@@ -64,18 +64,22 @@ pub fn letterbox(params: &Params) -> Letterbox {
     params.text("letterbox").parse().unwrap_or_default()
 }
 
-/// What is to be loaded; `None` without a snapshot.
+/// What is to be loaded; `None` if neither a snapshot nor a version says it.
 pub fn policy_options(params: &Params) -> Option<PolicyOptions> {
     let given = |name: &str| Some(params.text(name)).filter(|text| !text.is_empty());
+    let (snapshot, version) = (given("snapshot"), version(params));
+    if snapshot.is_none() && version.is_none() {
+        return None;
+    }
     Some(PolicyOptions {
-        snapshot: given("snapshot")?.into(),
+        snapshot: snapshot.unwrap_or_default().into(),
         tokenizer: given("tokenizer").map(Into::into),
         embodiment: given("embodiment").map(str::to_owned),
         data_config: given("data_config").map(str::to_owned),
         letterbox: letterbox(params),
         // The range of the parameter begins at 0.
         threads: usize::try_from(params.integer("threads")).unwrap_or(0),
-        version: version(params),
+        version,
         cache: cache(params),
     })
 }

@@ -1,0 +1,67 @@
+//! `weights`: released checkpoints, from the lock file to the disk.
+
+mod fetch;
+mod list;
+mod lock;
+mod progress;
+mod verify;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::contract::Version;
+use crate::weights::lock::{Lock, LockError, VARIABLE};
+
+/// Fetches released checkpoints into the hub cache and verifies what lies on a disk.
+///
+/// Which revisions and files are meant stands in weights.lock, which the program carries inside. The cache is that of Python's
+/// huggingface_hub: HF_HUB_CACHE, else HF_HOME/hub, else ~/.cache/huggingface/hub. HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE,
+/// HTTPS_PROXY and NO_PROXY mean what they mean there.
+#[derive(Debug, Args)]
+pub struct WeightsArgs {
+    /// Lock file to use instead of the built-in one.
+    #[arg(long, global = true, env = VARIABLE)]
+    lock: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Download released checkpoints into the hub cache; goes on where an earlier run was interrupted.
+    Fetch(fetch::FetchArgs),
+    /// Fill sizes and hashes that are not known yet into a lock file, from downloads that are verified first.
+    Lock(lock::LockArgs),
+    /// Check sizes, hashes, and every tensor of a checkpoint; exit status 1 if anything is wrong.
+    Verify(verify::VerifyArgs),
+    /// List released checkpoints: revision, size, what is known of them, and where they are in the cache.
+    List,
+}
+
+pub fn run(args: &WeightsArgs) -> anyhow::Result<()> {
+    // A variable that is empty counts as not set.
+    let file = args.lock.as_deref().filter(|path| !path.as_os_str().is_empty());
+    let lock = || Lock::find(file);
+    match &args.command {
+        Command::Fetch(fetch) => fetch::run(fetch, &lock()?),
+        Command::Lock(fill) => lock::run(fill, file),
+        Command::Verify(verify) => verify::run(verify, &lock()?),
+        Command::List => list::run(&lock()?),
+    }
+}
+
+/// The versions that are meant: those that are given, or all of the lock file.
+fn chosen(lock: &Lock, given: &[Version]) -> Result<Vec<Version>, LockError> {
+    for version in given {
+        lock.release(*version)?;
+    }
+    let mut versions = given.to_vec();
+    versions.sort_unstable();
+    versions.dedup();
+    Ok(if versions.is_empty() { lock.versions().collect() } else { versions })
+}
+
+fn gigabytes(bytes: u64) -> String {
+    format!("{:.3} GB", bytes as f64 / 1e9)
+}
