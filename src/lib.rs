@@ -5,6 +5,7 @@
 //! node, the command line and every other way in are adapters around it.
 
 pub mod backend;
+pub mod bag;
 pub mod checkpoint;
 pub mod cli;
 pub mod contract;

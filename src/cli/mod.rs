@@ -2,6 +2,7 @@
 //!
 //! Exit status: 0 success, 1 failure with one sentence on standard error, 2 wrong usage.
 
+mod bag;
 mod contract;
 mod doctor;
 mod observation_file;
@@ -53,6 +54,8 @@ enum Command {
     /// The ROS 2 node: camera and joint-state topics in, action chunks out.
     #[cfg(feature = "ros")]
     Node(start::NodeArgs),
+    /// Look into a recording.
+    Bag(bag::BagArgs),
     /// Print what a checkpoint serves: robots with their cameras, state and action groups.
     Contract(contract::ContractArgs),
     /// Look for what keeps the node from working here: machine, checkpoint, parameters, DDS, the robot's topics.
@@ -98,6 +101,7 @@ pub fn run() -> anyhow::Result<()> {
     match cli.command {
         #[cfg(feature = "ros")]
         Command::Node(args) => start::run(&args),
+        Command::Bag(args) => bag::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Predict(args) => predict::run(&args),

@@ -1,19 +1,18 @@
-//! Bags: a directory with `metadata.yaml` and one MCAP file, as rosbag2 has written them since Humble.
+//! Writes a bag: a directory with `metadata.yaml` and one MCAP file, as rosbag2 does since Humble.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use mcap::{Compression, MessageStream, WriteOptions, Writer, records::MessageHeader};
+use mcap::{Compression, WriteOptions, Writer, records::MessageHeader};
 
-use super::message::{MessageError, RosMessage, serialize, starts_with_header};
+use super::error::BagError;
+use super::metadata::METADATA_FILE;
+use super::topic::is_latched;
 use crate::partial;
+use crate::recording::message::{RosMessage, serialize};
 
-/// A bag is read into memory whole; larger ones are refused.
-pub const MAX_BAG_BYTES: u64 = 1 << 30;
-
-const METADATA_FILE: &str = "metadata.yaml";
 /// The last version of `metadata.yaml` that Humble reads; later distributions read it too.
 const METADATA_VERSION: u32 = 5;
 /// Keep last 10, reliable, volatile: what a publisher with default QoS offers, in rosbag2's spelling.
@@ -26,147 +25,6 @@ fn offered_qos(topic: &str) -> String {
     } else {
         OFFERED_QOS.to_owned()
     }
-}
-
-/// Whether a late subscriber of a recorded topic is to get its last messages.
-pub fn is_latched(topic: &str) -> bool {
-    topic.rsplit('/').next() == Some("tf_static")
-}
-
-/// Why a bag cannot be written or read.
-#[derive(Debug, thiserror::Error)]
-pub enum BagError {
-    #[error("{0} is there already; remove it or name another directory")]
-    Exists(PathBuf),
-    #[error("{path}: {error}")]
-    Io { path: PathBuf, error: std::io::Error },
-    /// Its text is not the whole: some of [`mcap::McapError`]'s own say only in their source what has happened.
-    #[error("{path} cannot be read or written as MCAP")]
-    Mcap { path: PathBuf, source: mcap::McapError },
-    #[error("{0} is no bag: it is neither an .mcap file nor a directory that holds one")]
-    NoBag(PathBuf),
-    #[error("{path} has {bytes} bytes; bags of up to {MAX_BAG_BYTES} bytes are read")]
-    TooLarge { path: PathBuf, bytes: u64 },
-    #[error("{path}: topic {topic} holds {encoding} messages; only ROS 2 messages in CDR are read")]
-    Encoding { path: PathBuf, topic: String, encoding: String },
-    #[error(transparent)]
-    Message(#[from] MessageError),
-}
-
-/// A topic of a bag.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Topic {
-    pub name: String,
-    /// Full name of the message type, such as `sensor_msgs/msg/JointState`.
-    pub message_type: String,
-    /// Whether every message begins with a `std_msgs/Header`, by the schema in the bag.
-    pub stamped: bool,
-}
-
-/// One recorded message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BagMessage {
-    /// Index into [`Bag::topics`].
-    pub topic: usize,
-    /// When it was received, nanoseconds.
-    pub log_time_ns: u64,
-    /// As it went over DDS: encapsulation and CDR fields.
-    pub data: Vec<u8>,
-}
-
-/// A bag in memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bag {
-    pub topics: Vec<Topic>,
-    /// In the order in which they were received.
-    pub messages: Vec<BagMessage>,
-}
-
-impl Bag {
-    /// Reads a bag directory or a single `.mcap` file; chunks may be plain or zstd.
-    ///
-    /// # Errors
-    /// No bag at `path`, a damaged file, one above [`MAX_BAG_BYTES`], or messages that are not CDR.
-    pub fn read(path: &Path) -> Result<Self, BagError> {
-        let mut bag = Bag::default();
-        for file in mcap_files(path)? {
-            bag.append(&file)?;
-        }
-        // A stable sort: messages received at the same time keep the order of the file.
-        bag.messages.sort_by_key(|message| message.log_time_ns);
-        Ok(bag)
-    }
-
-    fn append(&mut self, path: &Path) -> Result<(), BagError> {
-        let io_error = |error| BagError::Io { path: path.into(), error };
-        let mcap_error = |source| BagError::Mcap { path: path.into(), source };
-        let bytes = fs::metadata(path).map_err(io_error)?.len();
-        if bytes > MAX_BAG_BYTES {
-            return Err(BagError::TooLarge { path: path.into(), bytes });
-        }
-        let file = fs::read(path).map_err(io_error)?;
-        let mut unpacked = 0;
-        for message in MessageStream::new(&file).map_err(mcap_error)? {
-            let message = message.map_err(mcap_error)?;
-            unpacked += message.data.len() as u64;
-            if unpacked > MAX_BAG_BYTES {
-                return Err(BagError::TooLarge { path: path.into(), bytes: unpacked });
-            }
-            let topic = self.topic_of(path, &message.channel)?;
-            let log_time_ns = message.log_time;
-            self.messages.push(BagMessage { topic, log_time_ns, data: message.data.into_owned() });
-        }
-        Ok(())
-    }
-
-    fn topic_of(&mut self, path: &Path, channel: &mcap::Channel) -> Result<usize, BagError> {
-        if let Some(known) = self.topics.iter().position(|topic| topic.name == channel.topic) {
-            return Ok(known);
-        }
-        let schema = channel.schema.as_ref().filter(|_| channel.message_encoding == "cdr");
-        let Some(schema) = schema else {
-            return Err(BagError::Encoding {
-                path: path.into(),
-                topic: channel.topic.clone(),
-                encoding: channel.message_encoding.clone(),
-            });
-        };
-        let stamped = schema.encoding == "ros2msg"
-            && starts_with_header(&String::from_utf8_lossy(&schema.data));
-        self.topics.push(Topic {
-            name: channel.topic.clone(),
-            message_type: schema.name.clone(),
-            stamped,
-        });
-        Ok(self.topics.len() - 1)
-    }
-
-    /// Time from the first message to the last.
-    pub fn duration(&self) -> std::time::Duration {
-        let ends = self.messages.first().zip(self.messages.last());
-        let nanoseconds = ends.map_or(0, |(first, last)| last.log_time_ns - first.log_time_ns);
-        std::time::Duration::from_nanos(nanoseconds)
-    }
-}
-
-/// The `.mcap` files of a bag, in the order of their names.
-fn mcap_files(path: &Path) -> Result<Vec<PathBuf>, BagError> {
-    let io_error = |error| BagError::Io { path: path.into(), error };
-    if !fs::metadata(path).map_err(io_error)?.is_dir() {
-        return Ok(vec![path.into()]);
-    }
-    let mut files = Vec::new();
-    for entry in fs::read_dir(path).map_err(io_error)? {
-        let file = entry.map_err(io_error)?.path();
-        if file.extension().is_some_and(|extension| extension == "mcap") {
-            files.push(file);
-        }
-    }
-    if files.is_empty() {
-        return Err(BagError::NoBag(path.into()));
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// Behind the name of a bag that grows.
