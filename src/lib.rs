@@ -15,6 +15,7 @@ pub mod encode;
 pub mod history;
 pub mod log;
 pub mod node;
+pub mod observations;
 mod partial;
 pub mod picture;
 pub mod plot;

@@ -41,11 +41,11 @@ struct OpenTopic {
     messages: u32,
 }
 
-/// Writes a bag directory, beside its place; [`BagWriter::finish`] puts it there.
+/// Writes a bag directory. [`BagWriter::finish`] closes it.
 pub struct BagWriter {
     /// Where the bag is to be.
     target: PathBuf,
-    /// Where it grows; left over only when the writer did not come to its end.
+    /// Where it grows.
     directory: PathBuf,
     file_name: String,
     writer: Writer<BufWriter<File>>,
@@ -55,7 +55,8 @@ pub struct BagWriter {
 }
 
 impl BagWriter {
-    /// Opens the MCAP file of a bag that is to be at `target`, with zstd chunks.
+    /// Opens a bag that grows beside `target` and is put there when it is complete, in zstd chunks. What grows beside it is left
+    /// over only when the writer did not come to its end.
     ///
     /// # Errors
     /// [`BagError::Exists`] if there is something at `target` already; a directory that cannot be made.
@@ -65,20 +66,45 @@ impl BagWriter {
         }
         let directory = partial::fresh(target, PARTIAL_SUFFIX)
             .map_err(|(path, error)| BagError::Io { path, error })?;
+        let options = WriteOptions::new().compression(Some(Compression::Zstd));
+        Self::open(target, directory, options.compression_threads(0))
+    }
+
+    /// Opens a bag that grows at `target` itself and can be read whenever its process ends, up to the last
+    /// [`BagWriter::flush`]. Nothing is compressed, which would cost processor time of the robot.
+    ///
+    /// # Errors
+    /// As [`BagWriter::create`].
+    pub fn create_in_place(target: &Path) -> Result<Self, BagError> {
+        if target.exists() {
+            return Err(BagError::Exists(target.into()));
+        }
+        fs::create_dir_all(target).map_err(BagError::io(target))?;
+        // Chunks are written when they are whole: with seeking, their heads would be filled in afterwards.
+        let options = WriteOptions::new().compression(None).chunk_size(None).disable_seeking(true);
+        Self::open(target, target.into(), options)
+    }
+
+    fn open(target: &Path, directory: PathBuf, options: WriteOptions) -> Result<Self, BagError> {
         let stem = target.file_name().unwrap_or_default().to_string_lossy();
         let file_name = format!("{stem}_0.mcap");
         let path = directory.join(&file_name);
-        let file =
-            File::create(&path).map_err(|error| BagError::Io { path: path.clone(), error })?;
-        let options = WriteOptions::new()
-            .profile("ros2")
-            .library(concat!("gr00t_blackhole ", env!("CARGO_PKG_VERSION")))
-            .compression(Some(Compression::Zstd))
-            .compression_threads(0);
+        let file = File::create(&path).map_err(BagError::io(&path))?;
+        let library = concat!("gr00t_blackhole ", env!("CARGO_PKG_VERSION"));
+        let options = options.profile("ros2").library(library);
         let writer = Writer::with_options(BufWriter::new(file), options)
             .map_err(|source| BagError::Mcap { path, source })?;
         let target = target.into();
         Ok(Self { target, directory, file_name, writer, topics: vec![], span: None })
+    }
+
+    /// Hands everything that was written to the system, as a chunk of its own.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn flush(&mut self) -> Result<(), BagError> {
+        let flushed = self.writer.flush();
+        flushed.map_err(|source| self.mcap_error(source))
     }
 
     /// Declares a topic of messages `M`.
@@ -99,7 +125,7 @@ impl BagWriter {
         self.writer.add_channel(schema, name, "cdr", &metadata)
     }
 
-    /// Adds `message`, received at `log_time_ns`.
+    /// Adds `message`, received at `log_time_ns`, and returns its serialized length in bytes.
     ///
     /// # Errors
     /// A message that cannot be serialized or a file that cannot be written.
@@ -108,7 +134,7 @@ impl BagWriter {
         topic: TopicId,
         log_time_ns: u64,
         message: &M,
-    ) -> Result<(), BagError> {
+    ) -> Result<u64, BagError> {
         let data = serialize(message)?;
         let topic = &mut self.topics[topic.0];
         let header = MessageHeader {
@@ -122,10 +148,10 @@ impl BagWriter {
         written.map_err(|source| self.mcap_error(source))?;
         let (first, last) = self.span.unwrap_or((log_time_ns, log_time_ns));
         self.span = Some((first.min(log_time_ns), last.max(log_time_ns)));
-        Ok(())
+        Ok(data.len() as u64)
     }
 
-    /// Closes the MCAP file, writes `metadata.yaml` and puts the bag in its place.
+    /// Closes the MCAP file, writes `metadata.yaml` and puts the bag in its place if it is not there.
     ///
     /// # Errors
     /// A file that cannot be written, or something that has come to the place meanwhile.
@@ -134,6 +160,9 @@ impl BagWriter {
         finished.map_err(|source| self.mcap_error(source))?;
         let path = self.directory.join(METADATA_FILE);
         fs::write(&path, self.metadata()).map_err(|error| BagError::Io { path, error })?;
+        if self.directory == self.target {
+            return Ok(());
+        }
         fs::rename(&self.directory, &self.target)
             .map_err(|error| BagError::Io { path: self.target.clone(), error })
     }
@@ -153,7 +182,8 @@ impl BagWriter {
                 )
             })
             .collect();
-        let file = &self.file_name;
+        // Names may hold what has a meaning in YAML; its quoted strings are those of JSON.
+        let file = serde_json::Value::from(self.file_name.as_str());
         format!(
             "rosbag2_bagfile_information:\n  version: {METADATA_VERSION}\n  storage_identifier: mcap\n  duration:\n    nanoseconds: {duration}\n  starting_time:\n    nanoseconds_since_epoch: {first}\n  message_count: {count}\n  topics_with_message_count:\n{topics}  compression_format: \"\"\n  compression_mode: \"\"\n  relative_file_paths:\n    - {file}\n  files:\n    - path: {file}\n      starting_time:\n        nanoseconds_since_epoch: {first}\n      duration:\n        nanoseconds: {duration}\n      message_count: {count}\n"
         )

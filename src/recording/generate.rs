@@ -85,7 +85,8 @@ impl Stream {
     ) -> Result<Self> {
         let topic: TopicId = bag.add_topic::<M>(topic)?;
         let write = move |bag: &mut BagWriter, arrival: u64, stamp: i64| {
-            Ok(bag.write(topic, arrival, &make(stamp)?)?)
+            bag.write(topic, arrival, &make(stamp)?)?;
+            Ok(())
         };
         Ok(Self { stamps, latency_ns, write: Box::new(write) })
     }

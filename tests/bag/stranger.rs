@@ -71,9 +71,9 @@ fn counts_and_span_are_known_without_reading() {
 #[test]
 fn a_single_file_is_read_without_its_metadata() {
     for kind in KINDS {
-        let files = std::fs::read_dir(bag_path(kind)).unwrap().map(|entry| entry.unwrap().path());
-        let file =
-            files.filter(|file| file.file_name().unwrap() != "metadata.yaml").next().unwrap();
+        let mut files =
+            std::fs::read_dir(bag_path(kind)).unwrap().map(|entry| entry.unwrap().path());
+        let file = files.find(|file| file.file_name().unwrap() != "metadata.yaml").unwrap();
         let bag = Bag::read(&file).unwrap();
         check(&bag, kind);
         let counts: Vec<_> = bag.topics.iter().map(|topic| topic.messages).collect();
