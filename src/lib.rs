@@ -5,6 +5,7 @@
 //! node, the command line and every other way in are adapters around it.
 
 pub mod backend;
+pub mod bag;
 pub mod checkpoint;
 pub mod cli;
 pub mod contract;
@@ -17,6 +18,7 @@ pub mod history;
 pub mod log;
 pub mod node;
 pub mod observation_file;
+pub mod observations;
 mod partial;
 pub mod picture;
 pub mod plot;

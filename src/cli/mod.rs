@@ -2,6 +2,7 @@
 //!
 //! Exit status: 0 success, 1 failure with one sentence on standard error, 2 wrong usage.
 
+mod bag;
 mod contract;
 mod doctor;
 mod golden;
@@ -55,6 +56,7 @@ impl Cli {
 enum Command {
     #[cfg(feature = "ros")]
     Node(start::NodeArgs),
+    Bag(bag::BagArgs),
     Contract(contract::ContractArgs),
     Doctor(doctor::DoctorArgs),
     /// Record what a checkpoint predicts, and check that it is still predicted.
@@ -98,6 +100,7 @@ pub fn run() -> anyhow::Result<()> {
     match cli.command {
         #[cfg(feature = "ros")]
         Command::Node(args) => start::run(&args),
+        Command::Bag(args) => bag::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Golden(command) => golden::run(&command),

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{info, warn};
 
 use super::session::until_interrupted;
-use crate::recording::bag::{Bag, is_latched};
+use crate::bag::{Bag, Topic, is_latched};
 use crate::recording::playback::Playback;
 
 const NODE_NAME: &str = "recording_player";
@@ -25,7 +25,7 @@ const RATES: std::ops::RangeInclusive<f64> = 0.001..=1000.0;
 /// transforms; all other bytes are sent as recorded.
 #[derive(Debug, clap::Args)]
 pub struct PlayArgs {
-    /// Bag directory, or an .mcap file.
+    /// Bag directory, or a single bag file.
     #[arg(long)]
     recording: PathBuf,
     /// Recorded seconds per second.
@@ -58,6 +58,9 @@ fn within(text: &str, range: std::ops::RangeInclusive<f64>) -> Result<f64, Strin
 /// A bag that cannot be read, a message type that this build does not know, or no subscriber in time.
 pub fn run(args: &PlayArgs) -> Result<()> {
     let bag = Bag::read(&args.recording)?;
+    for note in &bag.notes {
+        warn!("{note}");
+    }
     if bag.messages.is_empty() {
         bail!("{} holds no message", args.recording.display());
     }
@@ -77,7 +80,7 @@ pub fn run(args: &PlayArgs) -> Result<()> {
 }
 
 fn publishers(node: &mut Node, bag: &Bag) -> Result<Vec<PublisherUntyped>> {
-    let publisher = |topic: &crate::recording::bag::Topic| {
+    let publisher = |topic: &Topic| {
         let qos = if is_latched(&topic.name) {
             QosProfile::default().transient_local()
         } else {

@@ -4,7 +4,6 @@
 
 use anyhow::Result;
 
-use super::bag::BagWriter;
 use super::camera::Camera;
 use super::generate::{START_NS, Stream, frame, header, seconds, stamps};
 use super::message::{
@@ -12,6 +11,7 @@ use super::message::{
 };
 use super::motion::Track;
 use super::scene::{Effector, Point, Scene, closed_at, hand_at};
+use crate::bag::BagWriter;
 
 pub const EXTERIOR_TOPIC: &str = "/camera/exterior_1/image/compressed";
 pub const WRIST_TOPIC: &str = "/camera/wrist/image/compressed";

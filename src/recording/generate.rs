@@ -7,12 +7,12 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use image::{ExtendedColorType, codecs::jpeg::JpegEncoder};
 
-use super::bag::{BagWriter, TopicId};
 use super::camera::{Camera, render};
 use super::message::{CompressedImage, Header, RosMessage, Time};
 use super::motion::DURATION_S;
 use super::scene::Scene;
 use super::{droid, gr1};
+use crate::bag::{BagWriter, TopicId};
 
 /// 2026-01-05 09:00:00 UTC.
 pub(super) const START_NS: i64 = 1_767_603_600_000_000_000;
@@ -85,7 +85,8 @@ impl Stream {
     ) -> Result<Self> {
         let topic: TopicId = bag.add_topic::<M>(topic)?;
         let write = move |bag: &mut BagWriter, arrival: u64, stamp: i64| {
-            Ok(bag.write(topic, arrival, &make(stamp)?)?)
+            bag.write(topic, arrival, &make(stamp)?)?;
+            Ok(())
         };
         Ok(Self { stamps, latency_ns, write: Box::new(write) })
     }

@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 
-use super::bag::BagWriter;
 use super::camera::Camera;
 use super::generate::{Stream, frame, header, seconds, stamps};
 use super::message::{CompressedImage, JointState};
 use super::motion::joints_at;
 use super::scene::{Effector, Point, Scene};
+use crate::bag::BagWriter;
 
 /// Topic of the head camera, `sensor_msgs/msg/CompressedImage`.
 pub const CAMERA_TOPIC: &str = "/camera/ego_view/image/compressed";

@@ -1,6 +1,5 @@
-//! Recordings: those that come with the package, made by their own generator, and the bags that hold such.
+//! The recordings that come with the package, made by their own generator, and how they are played.
 
-pub mod bag;
 mod camera;
 pub mod droid;
 mod generate;

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::bag::{Bag, BagMessage};
 use super::message::{
     MessageError, RosMessage, TfMessage, Time, deserialize, read_stamp, serialize, write_stamp,
 };
+use crate::bag::{Bag, BagMessage};
 
 /// Between the last message and the first of the next round, for a bag of a single message.
 const PAUSE_OF_ONE: Duration = Duration::from_millis(100);
@@ -84,16 +84,20 @@ impl Playback {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bag::Topic;
     use super::super::message::{Header, JointState, Quaternion, TransformStamped, Vector3};
     use super::*;
+    use crate::bag::{CDR, Topic};
 
     const RECORDED_NS: u64 = 1_000_000_000_000;
     const NOW_NS: i64 = 1_800_000_000_000_000_000;
 
+    fn topic(name: &str, message_type: &str, stamped: bool) -> Topic {
+        let (name, message_type) = (name.into(), message_type.into());
+        Topic { name, message_type, encoding: CDR.into(), stamped, messages: None }
+    }
+
     fn bag(stamped: bool) -> Bag {
-        let topic =
-            Topic { name: "/joint_states".into(), message_type: JointState::TYPE.into(), stamped };
+        let topic = topic("/joint_states", JointState::TYPE, stamped);
         let message = |milliseconds: u64| {
             let log_time_ns = RECORDED_NS + milliseconds * 1_000_000;
             // Stamped 4 ms before it was received.
@@ -103,7 +107,7 @@ mod tests {
             let state = JointState { header, name, position, velocity: vec![], effort: vec![] };
             BagMessage { topic: 0, log_time_ns, data: serialize(&state).unwrap() }
         };
-        Bag { topics: vec![topic], messages: [0, 20, 40].map(message).into() }
+        Bag { topics: vec![topic], messages: [0, 20, 40].map(message).into(), notes: vec![] }
     }
 
     #[test]
@@ -134,11 +138,10 @@ mod tests {
         };
         let recorded = RECORDED_NS as i64 + 250_000_000;
         let sent = TfMessage { transforms: vec![transform(recorded, "arm"), transform(0, "tool")] };
-        let topic =
-            Topic { name: "/tf".into(), message_type: TfMessage::TYPE.into(), stamped: false };
+        let topic = topic("/tf", TfMessage::TYPE, false);
         let data = serialize(&sent).unwrap();
         let message = BagMessage { topic: 0, log_time_ns: RECORDED_NS, data };
-        let bag = Bag { topics: vec![topic], messages: vec![message] };
+        let bag = Bag { topics: vec![topic], messages: vec![message], notes: vec![] };
         let playback = Playback::new(&bag, NOW_NS, 1.0);
         let data = playback.restamped(&bag, &bag.messages[0]).unwrap();
         let expected = vec![transform(NOW_NS + 250_000_000, "arm"), transform(0, "tool")];
