@@ -20,4 +20,5 @@ pub mod plot;
 pub mod policy;
 pub mod program;
 pub mod recording;
+pub mod replay;
 pub mod rotation;

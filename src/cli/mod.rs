@@ -7,6 +7,7 @@ mod doctor;
 mod observation_file;
 mod predict;
 mod progress;
+mod replay;
 mod synth;
 
 use std::io::{ErrorKind, Write};
@@ -64,6 +65,8 @@ enum Command {
     /// Play a recording onto its topics, stamped as if it happened now.
     #[cfg(feature = "ros")]
     Play(play::PlayArgs),
+    /// Predict from a recorded bag as the node would have, and compare with what was recorded; no ROS involved.
+    Replay(Box<replay::ReplayArgs>),
     /// Write a synthetic checkpoint: same names and shapes as a released one, made-up weights.
     Synth(synth::SynthArgs),
     /// Show action chunks as they arrive, and draw them.
@@ -104,6 +107,7 @@ pub fn run() -> anyhow::Result<()> {
         Command::MakeRecording(args) => recording::run(&args),
         #[cfg(feature = "ros")]
         Command::Play(args) => play::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Synth(args) => synth::run(&args),
         #[cfg(feature = "ros")]
         Command::Watch(args) => watch::run(&args),
