@@ -124,6 +124,9 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<()> {
         replay.report.findings.join("\n")
     };
     super::print(&(text + "\n"))?;
+    if !replay.report.unmeasured.is_empty() {
+        return Err(WrongUsage(replay.report.unmeasured.join("\n")).into());
+    }
     let mut broken = replay.broken();
     if replay.report.moments.chunks == 0 {
         broken.push("no chunk was predicted".to_owned());

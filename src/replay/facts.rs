@@ -71,15 +71,16 @@ impl Facts<'_> {
         self.events.failed.iter().map(fact).collect()
     }
 
-    pub fn clock_jumps(&self) -> Vec<ClockJumpFacts> {
+    pub fn clock_jumps(&self, after_resets: &BTreeMap<i64, u64>) -> Vec<ClockJumpFacts> {
         let fact = |jump: &super::events::Jumped| ClockJumpFacts {
             at_s: self.seconds(jump.log_ns),
             by_s: jump.by_ns as f64 / 1e9,
+            refused: after_resets.get(&jump.log_ns).copied().unwrap_or(0),
         };
         self.events.jumps.iter().map(fact).collect()
     }
 
-    pub fn instructions(&self) -> Vec<InstructionFacts> {
+    pub fn instructions(&self, after_resets: &BTreeMap<i64, u64>) -> Vec<InstructionFacts> {
         let given = &self.events.instructions;
         let fact = |(number, instructed): (usize, &super::events::Instructed)| {
             let until_ns = given.get(number + 1).map_or(i64::MAX, |next| next.log_ns);
@@ -91,6 +92,7 @@ impl Facts<'_> {
                 from_s: self.seconds(instructed.log_ns),
                 text: instructed.text.clone(),
                 chunks: chunks.count() as u64,
+                refused: after_resets.get(&instructed.log_ns).copied().unwrap_or(0),
             }
         };
         given.iter().enumerate().map(fact).collect()

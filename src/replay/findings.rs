@@ -1,7 +1,7 @@
 //! The report in sentences, as a person would write it.
 
 use super::equality::Equality;
-use super::outages::Outage;
+use super::outages::{Outage, OutageKind};
 use super::report::{InputFacts, MessageKind, Report};
 
 /// More sentences of one kind than this are summed up.
@@ -17,7 +17,15 @@ pub fn findings(report: &Report) -> Vec<String> {
     said.extend(report.instructions.iter().enumerate().map(|(number, instruction)| {
         let chunks = counted(instruction.chunks, "chunk");
         let again = if number == 0 { "Instruction" } else { "New instruction" };
-        format!("{again} from {}: \"{}\", {chunks}.", time(instruction.from_s), instruction.text)
+        let refused = match instruction.refused {
+            0 => String::new(),
+            refused => format!(
+                "; {} refused until the cameras had sent new frames",
+                counted(refused, "prediction")
+            ),
+        };
+        let from = time(instruction.from_s);
+        format!("{again} from {from}: \"{}\", {chunks}{refused}.", instruction.text)
     }));
     said.extend(report.inputs.iter().map(input));
     for input in &report.inputs {
@@ -26,8 +34,12 @@ pub fn findings(report: &Report) -> Vec<String> {
     for jump in &report.clock_jumps {
         let way = if jump.by_s < 0.0 { "back" } else { "ahead" };
         let by = time(jump.by_s.abs());
+        let refused = match jump.refused {
+            0 => String::new(),
+            refused => format!(", and {} refused", counted(refused, "prediction")),
+        };
         said.push(format!(
-            "The clock jumped {way} by {by} at {}; all readings until then were forgotten.",
+            "The clock jumped {way} by {by} at {}; all readings until then were forgotten{refused}.",
             time(jump.at_s)
         ));
     }
@@ -52,6 +64,7 @@ pub fn findings(report: &Report) -> Vec<String> {
         let verdict = if bound.kept { "Kept" } else { "BROKEN" };
         said.push(format!("{verdict}: {}; measured {}.", bound.bound, bound.measured));
     }
+    said.extend(report.unmeasured.iter().map(|complaint| format!("BROKEN: {complaint}.")));
     said
 }
 
@@ -146,21 +159,26 @@ fn details(input: &InputFacts, said: &mut Vec<String>) {
 }
 
 fn outage(outage: &Outage) -> String {
-    let Outage { input, from_s, to_s, refused, .. } = outage;
+    let Outage { input, causes, from_s, to_s, refused, .. } = outage;
+    let causes: Vec<String> =
+        causes.iter().map(|(cause, count)| format!("{cause} {count}")).collect();
     let refused = format!(
-        "{} refused ({} to {})",
+        "{} refused ({} to {}: {})",
         counted(*refused, "prediction"),
         time(outage.first_refused_s),
-        time(outage.last_refused_s)
+        time(outage.last_refused_s),
+        causes.join(", ")
     );
     let until = if outage.lasts { "the end" } else { &time(*to_s) };
     let from = time(*from_s);
-    match outage.cause.as_str() {
-        "stale" | "missing" => format!("{input}: nothing from {from} to {until}; {refused}."),
-        "refused" => {
+    match outage.kind {
+        OutageKind::Silent => format!("{input}: nothing from {from} to {until}; {refused}."),
+        OutageKind::Unusable => {
             format!("{input}: nothing usable from {from} to {until}; {refused}: {}.", outage.text)
         }
-        cause => format!("{input}: {cause} from {from} to {until}; {refused}: {}.", outage.text),
+        OutageKind::Gate => {
+            format!("{input}: not to be used from {from} to {until}; {refused}: {}.", outage.text)
+        }
     }
 }
 
@@ -193,7 +211,14 @@ fn borders(report: &Report, said: &mut Vec<String>) {
 }
 
 fn commands(report: &Report, said: &mut Vec<String>) {
-    let Some(commands) = &report.commands else { return };
+    let Some(commands) = &report.commands else {
+        said.push(
+            "The recording has no commands to compare with: neither one JointTrajectory nor recorded chunks; \
+             --commands names a topic of JointState targets."
+                .to_owned(),
+        );
+        return;
+    };
     for group in &commands.groups {
         let (executed, horizon) = (&group.executed, &group.horizon);
         let (Some(mae), Some(mse), Some(max)) = (executed.mae, executed.mse, executed.max_abs)
@@ -254,7 +279,9 @@ fn against(report: &Report, said: &mut Vec<String>) {
             let pcc = of.pcc.map_or("no correlation, since it never changes".to_owned(), |pcc| {
                 format!("PCC {pcc:.9}")
             });
-            format!("{group} max|d| {:e}, {pcc}", of.max_abs)
+            let apart =
+                if of.max_abs == 0.0 { "0".to_owned() } else { format!("{:.3e}", of.max_abs) };
+            format!("{group} max|d| {apart}, {pcc}")
         })
         .collect();
     said.push(format!(

@@ -59,7 +59,6 @@ pub fn page(replay: &Replay, sections: &[Section]) -> String {
     inputs(&mut page, report);
     outages(&mut page, report);
     errors(&mut page, report);
-    let time = replay.time();
     for section in sections {
         let _ = writeln!(page, "<h2>{}</h2>", escaped(&section.title));
         legend(&mut page, &section.charts);
@@ -67,7 +66,7 @@ pub fn page(replay: &Replay, sections: &[Section]) -> String {
             let unit =
                 if chart.unit.is_empty() { String::new() } else { format!(" [{}]", chart.unit) };
             let _ = writeln!(page, "<h3>{}</h3>", escaped(&format!("{}{unit}", chart.title)));
-            let _ = writeln!(page, "{}", svg(chart, &time));
+            let _ = writeln!(page, "{}", svg(chart, &section.time));
         }
     }
     latency(&mut page, replay);
@@ -143,7 +142,7 @@ fn outages(page: &mut String, report: &Report) {
         let to = if outage.lasts { "the end".to_owned() } else { format!("{:.3}", outage.to_s) };
         vec![
             outage.input.clone(),
-            outage.cause.clone(),
+            outage.causes.keys().cloned().collect::<Vec<_>>().join(", "),
             format!("{:.3}", outage.from_s),
             to,
             outage.refused.to_string(),

@@ -35,6 +35,7 @@ mod player;
 mod png;
 mod predictions;
 mod report;
+mod resets;
 mod setup;
 mod source;
 mod svg;
@@ -195,7 +196,7 @@ pub fn run(request: &Request, progress: &dyn Fn(u64, u64)) -> Result<Replay, Rep
         commands: commands.as_ref(),
         labels: &labels,
     };
-    let report = ended.report(&events, previous)?;
+    let report = ended.report(&events, previous);
     let (dt_ns, execute_steps) = (setup.settings.dt_ns, setup.execute_steps());
     Ok(Replay { report, latency, chunks, events, commands, labels, dt_ns, execute_steps, start_ns })
 }
@@ -298,11 +299,12 @@ impl Ended<'_> {
         &self,
         events: &Events,
         previous: Option<(String, Vec<chunk_file::Stored>)>,
-    ) -> Result<Report, ReplayError> {
+    ) -> Report {
         let [start_ns, end_ns] = self.span;
         let settings = &self.setup.settings;
         let facts = Facts { events, start_ns };
         let (start, refused) = facts.start_and_refused();
+        let (after_resets, others) = resets::split(events, refused);
         let executed =
             open_loop::executed_rows(&events.predicted, self.setup.execute_steps(), settings.dt_ns);
         let commands = self.setup.wiring.commands.as_ref().zip(self.commands);
@@ -323,11 +325,11 @@ impl Ended<'_> {
             },
             policy: self.policy_facts(),
             moments: self.moments(events, &start, refused.len()),
-            instructions: facts.instructions(),
+            instructions: facts.instructions(&after_resets),
             inputs: facts.inputs(),
-            clock_jumps: facts.clock_jumps(),
+            clock_jumps: facts.clock_jumps(&after_resets),
             refusals: facts.refusals(refused),
-            outages: outages::outages(events, refused, start_ns, end_ns),
+            outages: outages::outages(events, &others, start_ns, end_ns),
             start,
             failures: facts.failures(),
             borders: borders::measure(
@@ -349,14 +351,18 @@ impl Ended<'_> {
             against: self.request.against.as_ref().map(|other| fidelity(other, &events.predicted)),
             measures: bounds::Measures::new(),
             bounds: Vec::new(),
+            unmeasured: Vec::new(),
             findings: Vec::new(),
         };
         report.measures = measures::measures(&report);
         for bound in &self.request.bounds {
-            report.bounds.push(bound.checked(&report.measures).map_err(ReplayError::Usage)?);
+            match bound.checked(&report.measures) {
+                Ok(checked) => report.bounds.push(checked),
+                Err(complaint) => report.unmeasured.push(complaint),
+            }
         }
         report.findings = findings::findings(&report);
-        Ok(report)
+        report
     }
 
     fn policy_facts(&self) -> report::PolicyFacts {

@@ -1,5 +1,7 @@
 //! Moments without an observation, told as intervals: which input, why, from when to when.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::events::{Events, Refused};
@@ -12,8 +14,9 @@ use crate::history::Cause;
 pub struct Outage {
     /// Camera key, topic of states, `instruction`, `/clock`.
     pub input: String,
-    /// As in the node's counters, such as `stale`.
-    pub cause: String,
+    pub kind: OutageKind,
+    /// As in the node's counters, such as `stale`, each with the predictions that were refused for it.
+    pub causes: BTreeMap<String, u64>,
     /// Seconds since the recording's start: for an input that is silent or of no use, from the last message that was taken
     /// in to the next; otherwise from the first refused prediction to the last.
     pub from_s: f64,
@@ -24,42 +27,81 @@ pub struct Outage {
     pub refused: u64,
     pub first_refused_s: f64,
     pub last_refused_s: f64,
-    /// In the words of the node, at the first of them.
+    /// In the words of the node, at the last of them.
     pub text: String,
 }
 
-/// Refusals of an input for a cause that follow each other.
-struct Open {
+/// What kind of outage it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutageKind {
+    /// What came was held back by a gate: frozen, skewed, jumped.
+    Gate,
+    /// What came could not be read or used.
+    Unusable,
+    /// Nothing came.
+    Silent,
+}
+
+impl OutageKind {
+    fn of(cause: Cause) -> Self {
+        match cause {
+            Cause::Stale | Cause::Missing => OutageKind::Silent,
+            Cause::Refused => OutageKind::Unusable,
+            Cause::NoClock
+            | Cause::NoInstruction
+            | Cause::NoPose
+            | Cause::Frozen
+            | Cause::Skewed
+            | Cause::Jumped
+            | Cause::Publishers => OutageKind::Gate,
+        }
+    }
+}
+
+/// Refusals of an input that follow each other.
+struct Run {
     input: String,
-    cause: Cause,
+    kind: OutageKind,
+    causes: BTreeMap<String, u64>,
     first: usize,
     last: usize,
     count: u64,
     text: String,
 }
 
-/// All outages, by their beginning. Refusals in `refused` that follow each other without a prediction between them, of
-/// the same input and cause, are one outage.
+/// All outages, by their beginning. Refusals of an input that follow each other without a prediction between them are one
+/// outage: a camera that stops is skewed against the others first, and stale then.
 pub fn outages(events: &Events, refused: &[Refused], start_ns: i64, end_ns: i64) -> Vec<Outage> {
-    let mut runs: Vec<Open> = Vec::new();
+    let mut runs: Vec<Run> = Vec::new();
     for (number, moment) in refused.iter().enumerate() {
         for lack in &moment.lacks {
-            let is_same = |open: &&mut Open| open.input == lack.input && open.cause == lack.cause;
-            let known = runs.iter_mut().rev().find(is_same);
-            match known.filter(|open| follows(events, refused, open.last, number)) {
-                Some(open) => {
-                    open.last = number;
-                    open.count += 1;
+            let known = runs.iter_mut().rev().find(|run| run.input == lack.input);
+            let known = known.filter(|run| follows(events, refused, run.last, number));
+            let run = match known {
+                Some(run) => run,
+                None => {
+                    runs.push(Run {
+                        input: lack.input.clone(),
+                        kind: OutageKind::of(lack.cause),
+                        causes: BTreeMap::new(),
+                        first: number,
+                        last: number,
+                        count: 0,
+                        text: String::new(),
+                    });
+                    let Some(run) = runs.last_mut() else { continue };
+                    run
                 }
-                None => runs.push(Open {
-                    input: lack.input.clone(),
-                    cause: lack.cause,
-                    first: number,
-                    last: number,
-                    count: 1,
-                    text: lack.text.clone(),
-                }),
+            };
+            // An input can lack two things at once.
+            if run.count == 0 || run.last != number {
+                run.count += 1;
             }
+            run.kind = run.kind.max(OutageKind::of(lack.cause));
+            *run.causes.entry(lack.cause.name().to_owned()).or_default() += 1;
+            run.last = number;
+            run.text.clone_from(&lack.text);
         }
     }
     let mut outages: Vec<Outage> =
@@ -78,21 +120,20 @@ fn follows(events: &Events, refused: &[Refused], earlier: usize, later: usize) -
         && !events.predicted.iter().any(|prediction| between(prediction.moment.log_ns))
 }
 
-fn outage(run: Open, events: &Events, refused: &[Refused], start_ns: i64, end_ns: i64) -> Outage {
+fn outage(run: Run, events: &Events, refused: &[Refused], start_ns: i64, end_ns: i64) -> Outage {
     let (first_ns, last_ns) = (refused[run.first].moment.log_ns, refused[run.last].moment.log_ns);
-    let is_silent = matches!(run.cause, Cause::Stale | Cause::Missing | Cause::Refused);
     let log = events.inputs().find(|log| log.name == run.input || log.topic == run.input);
-    let (from_ns, to_ns) = match log.filter(|_| is_silent) {
+    let (from_ns, to_ns) = match log.filter(|_| run.kind != OutageKind::Gate) {
         Some(log) => around(log, events, first_ns, last_ns),
         None => (Some(first_ns), Some(last_ns)),
     };
-    let lasts = to_ns.is_none();
     Outage {
         input: run.input,
-        cause: run.cause.name().to_owned(),
+        kind: run.kind,
+        causes: run.causes,
         from_s: seconds_since(start_ns, from_ns.unwrap_or(start_ns)),
         to_s: seconds_since(start_ns, to_ns.unwrap_or(end_ns)),
-        lasts,
+        lasts: to_ns.is_none(),
         refused: run.count,
         first_refused_s: seconds_since(start_ns, first_ns),
         last_refused_s: seconds_since(start_ns, last_ns),

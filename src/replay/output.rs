@@ -33,7 +33,7 @@ pub fn write(replay: &Replay, folder: &Path) -> Result<Vec<String>, ReplayError>
     let mut sections = replay.actions();
     sections.extend([replay.ages(), replay.latencies()]);
     file(PAGE, html::page(replay, &sections).as_bytes())?;
-    for Section { title, name, charts } in &sections {
+    for Section { title, name, charts, time } in &sections {
         let parts = charts.chunks(png::MAX_PANELS).enumerate();
         for (number, part) in parts {
             let name = if number == 0 {
@@ -41,7 +41,7 @@ pub fn write(replay: &Replay, folder: &Path) -> Result<Vec<String>, ReplayError>
             } else {
                 format!("{name}_{}.png", number + 1)
             };
-            png::save(&folder.join(&name), title, part, &replay.time())?;
+            png::save(&folder.join(&name), title, part, time)?;
             written.push(name);
         }
     }

@@ -17,19 +17,24 @@ pub struct Section {
     /// Short, for the name of a file.
     pub name: String,
     pub charts: Vec<Chart>,
+    /// Time that they cover, seconds since the recording's start.
+    pub time: Range<f64>,
 }
 
 impl Replay {
-    /// Time that the diagrams cover, seconds since the recording's start.
-    pub(super) fn time(&self) -> Range<f64> {
-        let end = self.report.recording.duration_s;
+    fn recorded_time(&self) -> Range<f64> {
+        0.0..self.report.recording.duration_s.max(0.1)
+    }
+
+    fn action_time(&self) -> Range<f64> {
+        let Range { start, end } = self.recorded_time();
         // The rows of the last chunks lie behind the recording's end.
         let rows = self
             .events
             .predicted
             .last()
             .map_or(0.0, |last| self.at_s(last, last.chunk.horizon.saturating_sub(1)));
-        0.0..end.max(rows).max(0.1)
+        start..end.max(rows)
     }
 
     /// When a row of a chunk is reached.
@@ -66,10 +71,12 @@ impl Replay {
                     let lines = self.action_lines(number, column, &executed);
                     self.chart(self.labels.column(&group.name, column), unit, lines)
                 });
+                let against = if self.commands.is_some() { " against recorded" } else { "" };
                 Section {
-                    title: format!("{}: predicted against recorded", group.name),
+                    title: format!("{}: predicted{against}", group.name),
                     name: format!("actions_{}", file_name(&group.name)),
                     charts: charts.collect(),
+                    time: self.action_time(),
                 }
             })
             .collect()
@@ -125,11 +132,7 @@ impl Replay {
             Line::new(&log.name, Style::Numbered(number), vec![points.collect()])
         });
         let chart = self.chart("age when predicted from".to_owned(), "ms", lines.collect());
-        Section {
-            title: "Ages of the inputs".to_owned(),
-            name: "ages".to_owned(),
-            charts: vec![chart],
-        }
+        self.section("Ages of the inputs", "ages", chart)
     }
 
     /// How long predictions took here.
@@ -137,7 +140,12 @@ impl Replay {
         let points = self.latency.chunks.iter().map(|chunk| (chunk.at_s, chunk.predict_ms));
         let line = Line::new("prediction", Style::Numbered(0), vec![points.collect()]);
         let chart = self.chart("time of a prediction on this machine".to_owned(), "ms", vec![line]);
-        Section { title: "Latency".to_owned(), name: "latency".to_owned(), charts: vec![chart] }
+        self.section("Latency", "latency", chart)
+    }
+
+    fn section(&self, title: &str, name: &str, chart: Chart) -> Section {
+        let (title, name) = (title.to_owned(), name.to_owned());
+        Section { title, name, charts: vec![chart], time: self.recorded_time() }
     }
 }
 

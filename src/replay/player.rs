@@ -55,9 +55,13 @@ impl<'a> Player<'a> {
             events.cameras.push(InputLog::new(&camera.key, &camera.topic, message_type));
         }
         for state in &settings.states {
-            let groups = state.reader.groups().join(", ");
+            // A topic that feeds many groups goes by its own name.
+            let name = match state.reader.groups()[..] {
+                [only] => only,
+                _ => &state.topic,
+            };
             let message_type = state.reader.message_type();
-            events.states.push(InputLog::new(&groups, &state.topic, message_type));
+            events.states.push(InputLog::new(name, &state.topic, message_type));
         }
         if !settings.transforms.is_empty() {
             events.transforms = Some(InputLog::new("transforms", "/tf", TfMessage::TYPE));

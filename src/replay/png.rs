@@ -108,6 +108,20 @@ fn header(root: &Area, title: &str, charts: &[Chart]) -> Result<(), String> {
         let (width, _) = root.estimate_text_size(&line.name, &text).map_err(error)?;
         x += 32 + (width / OVERSAMPLING) as i32 + 24;
     }
+    let text = style(14, FAINT).pos(left);
+    if charts.iter().any(|chart| !chart.outages.is_empty()) {
+        let corners = [(px(x), px(35)), (px(x + 26), px(49))];
+        root.draw(&Rectangle::new(corners, OUTAGE.filled())).map_err(error)?;
+        root.draw_text("nothing predicted", &text, (px(x + 32), px(42))).map_err(error)?;
+        let (width, _) = root.estimate_text_size("nothing predicted", &text).map_err(error)?;
+        x += 32 + (width / OVERSAMPLING) as i32 + 24;
+    }
+    if charts.iter().any(|chart| !chart.marks.is_empty()) {
+        let ends = vec![(px(x + 13), px(35)), (px(x + 13), px(49))];
+        root.draw(&PathElement::new(ends, MARK.stroke_width(px(1) as u32))).map_err(error)?;
+        let meaning = "new instruction, or jump of the clock";
+        root.draw_text(meaning, &text, (px(x + 32), px(42))).map_err(error)?;
+    }
     Ok(())
 }
 

@@ -41,6 +41,8 @@ pub struct Report {
     /// Every number that `--expect` can ask for.
     pub measures: Measures,
     pub bounds: Vec<Checked>,
+    /// Bounds of something that was not measured, each in a sentence.
+    pub unmeasured: Vec<String>,
     /// The report in sentences.
     pub findings: Vec<String>,
 }
@@ -97,6 +99,8 @@ pub struct InstructionFacts {
     pub from_s: f64,
     pub text: String,
     pub chunks: u64,
+    /// Predictions that were refused since the frames of the instruction before were forgotten.
+    pub refused: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -151,6 +155,8 @@ pub struct MessageKind {
 pub struct ClockJumpFacts {
     pub at_s: f64,
     pub by_s: f64,
+    /// Predictions that were refused until all inputs had come again.
+    pub refused: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
