@@ -26,6 +26,7 @@ pub mod policy;
 pub mod prepared;
 pub mod program;
 pub mod recording;
+pub mod replay;
 pub mod rotation;
 pub mod weights;
 mod words;

@@ -9,6 +9,7 @@ mod golden;
 mod policy_args;
 mod predict;
 mod progress;
+mod replay;
 mod synth;
 mod weights;
 
@@ -66,6 +67,7 @@ enum Command {
     MakeRecording(recording::MakeRecordingArgs),
     #[cfg(feature = "ros")]
     Play(play::PlayArgs),
+    Replay(Box<replay::ReplayArgs>),
     Synth(synth::SynthArgs),
     #[cfg(feature = "ros")]
     Watch(watch::WatchArgs),
@@ -108,6 +110,7 @@ pub fn run() -> anyhow::Result<()> {
         Command::MakeRecording(args) => recording::run(&args),
         #[cfg(feature = "ros")]
         Command::Play(args) => play::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Synth(args) => synth::run(&args),
         #[cfg(feature = "ros")]
         Command::Watch(args) => watch::run(&args),

@@ -24,3 +24,25 @@ impl Bytes {
         self.0.finish_and_clear();
     }
 }
+
+/// A progress bar over recorded time.
+pub struct Recorded(ProgressBar);
+
+impl Recorded {
+    pub fn new(what: &'static str) -> Self {
+        let style =
+            ProgressStyle::with_template("{msg} {wide_bar} {percent}% {elapsed} done, {eta} left")
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+        Self(ProgressBar::no_length().with_style(style).with_message(what))
+    }
+
+    /// `done` of `total` nanoseconds of the recording are replayed.
+    pub fn update(&self, done: u64, total: u64) {
+        self.0.set_length(total);
+        self.0.set_position(done);
+    }
+
+    pub fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}

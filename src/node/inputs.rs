@@ -15,7 +15,6 @@ use super::image::{Decoded, Note};
 use super::messages::TfMessage;
 use super::runtime::{Shared, Throttle, WARNING_PERIOD, and_more, locked};
 use super::settings;
-use super::state::StateMessage;
 use crate::history::{Input, Moment};
 
 /// Reads the frames of camera number `number` until the node ends.
@@ -30,25 +29,25 @@ pub async fn read_camera(
     while let Some(bytes) = newest(&mut messages, &shared, input).await {
         let at = shared.clock.now();
         let camera = &shared.settings.cameras[number];
-        match accepted_frame(camera, &shared.frame_shapes, bytes) {
-            Ok((stamp_ns, Decoded { frame, notes })) => {
-                refusals.note_once(&mut noted, notes);
-                let timeline = shared.settings.timeline;
-                let frame = Arc::new(frame);
-                let mut sensors = locked(&shared.sensors);
-                let shown = frame.clone();
-                let taken = sensors.history.insert_frame(number, stamp_ns, frame, at, timeline);
-                if taken.is_ok() {
-                    shared.monitor.taken(input, Some(stamp_ns), at, &shared);
-                }
-                drop(sensors);
-                match (taken, &shared.intake) {
-                    (Err(refused), _) => refusals.count(&shared, &refused.to_string(), at),
-                    (Ok(()), Some(intake)) => intake.arrived(number, shown),
-                    (Ok(()), None) => {}
-                }
-            }
-            Err(reason) => refusals.refuse(&shared, input, reason, at),
+        let read = accepted_frame(camera, &shared.frame_shapes, bytes);
+        let read = read.map(|(stamp_ns, decoded)| {
+            let Decoded { frame, notes } = decoded;
+            refusals.note_once(&mut noted, notes);
+            (stamp_ns, Arc::new(frame))
+        });
+        let shown = read.as_ref().ok().cloned();
+        let timeline = shared.settings.timeline;
+        let mut sensors = locked(&shared.sensors);
+        let taken = sensors.take_frame(number, read, at, timeline);
+        if taken.is_ok() {
+            let stamp_ns = shown.as_ref().map(|(stamp_ns, _)| *stamp_ns);
+            shared.monitor.taken(input, stamp_ns, at, &shared);
+        }
+        drop(sensors);
+        match (taken, shown, &shared.intake) {
+            (Err(reason), ..) => refusals.count(&shared, &reason, at),
+            (Ok(()), Some((_, frame)), Some(intake)) => intake.arrived(number, frame),
+            (Ok(()), ..) => {}
         }
     }
 }
@@ -63,23 +62,17 @@ pub async fn read_states(
     let mut refusals = Refusals::new(&shared.settings.states[number].topic, Some(input));
     while let Some(bytes) = messages.next().await {
         let at = shared.clock.now();
-        match shared.settings.states[number].reader.read(&bytes) {
-            Ok(StateMessage { stamp_ns, sample }) => {
-                let timeline = shared.settings.timeline;
-                let jump_max_rad_s = settings::state_jump_max_rad_s(&locked(&shared.params));
-                let mut sensors = locked(&shared.sensors);
-                let history = &mut sensors.history;
-                let taken =
-                    history.insert_state(number, stamp_ns, sample, at, timeline, jump_max_rad_s);
-                if taken.is_ok() {
-                    shared.monitor.taken(input, stamp_ns, at, &shared);
-                }
-                drop(sensors);
-                if let Err(refused) = taken {
-                    refusals.count(&shared, &refused.to_string(), at);
-                }
-            }
-            Err(error) => refusals.refuse(&shared, input, error.to_string(), at),
+        let read = shared.settings.states[number].reader.read(&bytes);
+        let timeline = shared.settings.timeline;
+        let jump_max_rad_s = settings::state_jump_max_rad_s(&locked(&shared.params));
+        let mut sensors = locked(&shared.sensors);
+        let taken = sensors.take_state(number, read, at, timeline, jump_max_rad_s);
+        if let Ok(stamp_ns) = taken {
+            shared.monitor.taken(input, stamp_ns, at, &shared);
+        }
+        drop(sensors);
+        if let Err(reason) = taken {
+            refusals.count(&shared, &reason, at);
         }
     }
 }
@@ -139,13 +132,7 @@ impl Refusals {
         Self { topic: topic.to_owned(), input, throttle: Throttle::new(WARNING_PERIOD) }
     }
 
-    /// A message that could not be read.
-    fn refuse(&mut self, shared: &Shared, input: Input, reason: String, at: Moment) {
-        self.count(shared, &reason, at);
-        locked(&shared.sensors).history.refuse(input, reason, at);
-    }
-
-    /// A message that was read, but is of no use.
+    /// A message that could not be read, or is of no use.
     fn count(&mut self, shared: &Shared, reason: &str, at: Moment) {
         shared.counters.refused_messages.fetch_add(1, Ordering::Relaxed);
         let mut stats = match self.input {

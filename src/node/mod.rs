@@ -9,12 +9,11 @@ pub mod frames;
 pub mod graph;
 pub mod guard;
 pub mod image;
-#[cfg(any(feature = "ros", test))]
-mod instruction;
+pub mod instruction;
 pub mod intake;
 pub mod lifecycle;
 pub mod messages;
-mod nearest;
+pub mod nearest;
 pub mod params;
 pub mod poses;
 pub mod qos;

@@ -1,12 +1,16 @@
 //! Everything that the robot's topics have said: readings, transforms, and the observation that they make up together.
 
+use std::sync::Arc;
+
 use super::messages::{TfMessage, TransformStamped};
 use super::rigid::rigid;
 use super::settings::{Settings, TransformSettings};
+use super::state::{ReadError, StateMessage};
 use super::tf::{Found, Query, Transforms};
+use crate::contract::Frame;
 use crate::history::{
-    Gates, History, Lack, Moment, Reading, Sighting, StateInput, TRANSFORM, Timeline, Waiting,
-    WaitingFor,
+    Gates, History, Input, Lack, Moment, Reading, Sighting, StateInput, TRANSFORM, Timeline,
+    Waiting, WaitingFor,
 };
 
 /// Readings and transforms.
@@ -41,6 +45,55 @@ impl Sensors {
             refusal: None,
             clock_jumps: 0,
         }
+    }
+
+    /// Takes in what a message of camera number `camera` has turned out to be: stamp and frame, or why it is of no use.
+    ///
+    /// # Errors
+    /// Why there is no new reading.
+    pub fn take_frame(
+        &mut self,
+        camera: usize,
+        read: Result<(i64, Arc<Frame>), String>,
+        at: Moment,
+        timeline: Timeline,
+    ) -> Result<(), String> {
+        let (stamp_ns, frame) = self.readable(Input::Camera(camera), read, at)?;
+        let taken = self.history.insert_frame(camera, stamp_ns, frame, at, timeline);
+        taken.map_err(|refused| refused.to_string())
+    }
+
+    /// As [`Sensors::take_frame`], for a message of state source number `source`. Gives back its header stamp, if it has
+    /// one.
+    ///
+    /// # Errors
+    /// Why there is no new reading.
+    pub fn take_state(
+        &mut self,
+        source: usize,
+        read: Result<StateMessage, ReadError>,
+        at: Moment,
+        timeline: Timeline,
+        jump_max_rad_s: f64,
+    ) -> Result<Option<i64>, String> {
+        let read = read.map_err(|error| error.to_string());
+        let StateMessage { stamp_ns, sample } = self.readable(Input::State(source), read, at)?;
+        let taken =
+            self.history.insert_state(source, stamp_ns, sample, at, timeline, jump_max_rad_s);
+        taken.map(|()| stamp_ns).map_err(|refused| refused.to_string())
+    }
+
+    /// The history hears of a message that could not be read.
+    fn readable<T>(
+        &mut self,
+        input: Input,
+        read: Result<T, String>,
+        at: Moment,
+    ) -> Result<T, String> {
+        if let Err(reason) = &read {
+            self.history.refuse(input, reason.clone(), at);
+        }
+        read
     }
 
     /// Takes in the transforms of a message, each by itself; gives back why some were refused.

@@ -41,7 +41,11 @@ pub enum Codec {
 }
 
 impl Codec {
-    fn of(data: &[u8]) -> Result<Self, PictureError> {
+    /// What the first bytes say.
+    ///
+    /// # Errors
+    /// They are of neither.
+    pub fn of(data: &[u8]) -> Result<Self, PictureError> {
         if data.starts_with(&JPEG_START) {
             Ok(Codec::Jpeg)
         } else if data.starts_with(&PNG_START) {

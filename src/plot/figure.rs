@@ -29,7 +29,8 @@ pub const MAX_PANELS: usize = 140;
 const MAX_TITLE: usize = 110;
 const MAX_PANEL_TITLE: usize = 30;
 
-const FONT: &str = "plot";
+/// Name of the built-in font, once it is registered.
+pub const FONT: &str = "plot";
 const INK: RGBColor = RGBColor(32, 36, 44);
 const FAINT_INK: RGBColor = RGBColor(96, 102, 112);
 const GRID: RGBColor = RGBColor(228, 231, 236);
@@ -103,7 +104,11 @@ fn draw(chunks: &[ChunkView], observed: &[Observed]) -> Result<RgbImage, PlotErr
     Ok(image::imageops::thumbnail(&large, WIDTH, height))
 }
 
-fn register_font() -> Result<(), PlotError> {
+/// Makes the built-in font known to the drawing library.
+///
+/// # Errors
+/// The font is damaged.
+pub fn register_font() -> Result<(), PlotError> {
     static REGISTERED: OnceLock<bool> = OnceLock::new();
     let font = epaint_default_fonts::UBUNTU_LIGHT;
     let registered = *REGISTERED

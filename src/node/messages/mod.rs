@@ -3,6 +3,7 @@
 //! Subscriptions hand over the serialised message, so that one that cannot be read is seen, counted and named instead
 //! of being dropped inside of the middleware, and so that a picture is copied once.
 
+mod commands;
 mod geometry;
 mod numbers;
 
@@ -10,6 +11,9 @@ use byteorder::{BigEndian, LittleEndian};
 use cdr_encoding::from_bytes;
 use serde::Deserialize;
 
+pub use commands::{
+    JointTrajectory, RecordedChunk, RecordedGroup, RecordedReading, TrajectoryPoint,
+};
 pub use geometry::{PoseStamped, TfMessage, TransformStamped};
 pub use numbers::{Dimension, Float64, Float64MultiArray};
 
@@ -130,6 +134,27 @@ impl Image {
     }
 }
 
+/// What the fields of an image say about its bytes, for reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageLayout {
+    pub width: u32,
+    pub height: u32,
+    pub encoding: String,
+    pub step: u32,
+}
+
+impl ImageLayout {
+    /// As [`Image::from_cdr`], without the pixels.
+    ///
+    /// # Errors
+    /// The bytes are not such a message.
+    pub fn from_cdr(bytes: &[u8]) -> Result<Self, MessageError> {
+        let (wire, _) = parse::<ImageWire<'_>>(Image::TYPE, bytes)?;
+        let ImageWire { width, height, encoding, step, .. } = wire;
+        Ok(Self { width, height, encoding, step })
+    }
+}
+
 impl CompressedImage {
     pub const TYPE: &str = "sensor_msgs/msg/CompressedImage";
 
@@ -219,6 +244,19 @@ pub mod tests {
 
         pub fn text(self, text: &str) -> Self {
             self.u32(text.len() as u32 + 1).aligned(1, text.as_bytes()).aligned(1, &[0])
+        }
+
+        pub fn u64(self, value: u64) -> Self {
+            self.aligned(8, &value.to_le_bytes())
+        }
+
+        pub fn flag(self, value: bool) -> Self {
+            self.aligned(1, &[u8::from(value)])
+        }
+
+        /// Without a length in front.
+        pub fn bytes_of(self, bytes: &[u8]) -> Self {
+            self.aligned(1, bytes)
         }
 
         fn bytes(self, bytes: &[u8]) -> Self {

@@ -1,5 +1,6 @@
 //! The node's parameters: one table, from which ROS descriptors, help and the default configuration are made.
 
+pub mod file;
 mod store;
 mod table;
 mod text;

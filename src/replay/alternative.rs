@@ -1,0 +1,234 @@
+//! Another policy for the same observations: other threads, another snapshot, another letterbox.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use super::events::Predicted;
+use crate::contract::{ActionGroup, Embodiment, Letterbox};
+use crate::policy::PolicyOptions;
+
+/// Backends that there are, each with its numerics.
+const BACKENDS: [(&str, &[&str]); 1] = [("cpu", &["f32"])];
+
+/// How the other policy differs from the first, as `KEY=VALUE,KEY=VALUE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alternative {
+    text: String,
+    changes: Vec<(String, String)>,
+}
+
+const KEYS: [&str; 7] =
+    ["backend", "numerics", "threads", "snapshot", "tokenizer", "letterbox", "data_config"];
+
+impl FromStr for Alternative {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut changes: Vec<(String, String)> = Vec::new();
+        for part in text.split(',') {
+            let (key, value) = part.split_once('=').ok_or_else(|| {
+                format!("'{part}' is not KEY=VALUE; keys are {}", KEYS.join(", "))
+            })?;
+            let (key, value) = (key.trim(), value.trim());
+            if !KEYS.contains(&key) {
+                return Err(format!("there is no key '{key}'; keys are {}", KEYS.join(", ")));
+            }
+            if changes.iter().any(|(known, _)| known == key) {
+                return Err(format!("'{key}' stands twice"));
+            }
+            changes.push((key.to_owned(), value.to_owned()));
+        }
+        let made = Self { text: text.to_owned(), changes };
+        made.check_backend()?;
+        made.apply(&PolicyOptions::default())?;
+        Ok(made)
+    }
+}
+
+impl Alternative {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.changes.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    }
+
+    fn check_backend(&self) -> Result<(), String> {
+        let wanted = self.get("backend").unwrap_or(BACKENDS[0].0);
+        let Some((_, numerics)) = BACKENDS.iter().find(|(name, _)| *name == wanted) else {
+            let known: Vec<&str> = BACKENDS.iter().map(|(name, _)| *name).collect();
+            return Err(format!("there is no backend '{wanted}'; there is {}", known.join(", ")));
+        };
+        match self.get("numerics") {
+            Some(mode) if !numerics.contains(&mode) => Err(format!(
+                "backend '{wanted}' has no numerics '{mode}'; it has {}",
+                numerics.join(", ")
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The options of the other policy.
+    ///
+    /// # Errors
+    /// A value that does not fit its key.
+    pub fn apply(&self, first: &PolicyOptions) -> Result<PolicyOptions, String> {
+        let mut options = first.clone();
+        for (key, value) in &self.changes {
+            match key.as_str() {
+                "threads" => {
+                    let threads = value.parse().ok().filter(|threads| *threads <= 256);
+                    options.threads =
+                        threads.ok_or_else(|| format!("threads is 0 to 256, not '{value}'"))?;
+                }
+                "snapshot" => {
+                    options.snapshot = value.into();
+                    // Another snapshot may be of another version.
+                    options.version = None;
+                }
+                "tokenizer" => options.tokenizer = Some(value.into()),
+                "letterbox" => options.letterbox = value.parse::<Letterbox>()?,
+                "data_config" => options.data_config = Some(value.clone()),
+                _ => {}
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Whether chunks of two embodiments can be compared.
+///
+/// # Errors
+/// What differs.
+pub fn check_embodiments(first: &Embodiment, other: &Embodiment) -> Result<(), String> {
+    let groups = |embodiment: &Embodiment| -> Vec<(String, usize)> {
+        embodiment.action.iter().map(|group| (group.name.clone(), group.dim)).collect()
+    };
+    let fits = groups(first) == groups(other)
+        && first.horizon == other.horizon
+        && first.cameras == other.cameras
+        && first.frame_deltas == other.frame_deltas;
+    if fits {
+        return Ok(());
+    }
+    Err(format!(
+        "--against: '{}' of the other snapshot has other cameras, action groups or rows than '{}' here",
+        other.tag, first.tag
+    ))
+}
+
+/// How far the other policy's chunks are from the first one's, before limits.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fidelity {
+    /// As it was asked for.
+    pub against: String,
+    pub chunks: usize,
+    /// Chunks whose bytes are all the same.
+    pub equal: usize,
+    /// Predictions for which the other policy gave no chunk, and the first reason.
+    pub failed: usize,
+    pub first_failure: Option<String>,
+    pub groups: BTreeMap<String, GroupFidelity>,
+}
+
+/// Over all values of a group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct GroupFidelity {
+    pub max_abs: f64,
+    /// Pearson's correlation; `None` where one side never changes.
+    pub pcc: Option<f64>,
+}
+
+/// Sums for a correlation.
+#[derive(Default)]
+struct Pairs {
+    first: Vec<f64>,
+    other: Vec<f64>,
+}
+
+/// Compares the chunks of both policies; `None` if there is no other one.
+pub fn fidelity(alternative: &Alternative, predicted: &[Predicted]) -> Fidelity {
+    let mut fidelity = Fidelity {
+        against: alternative.text.clone(),
+        chunks: 0,
+        equal: 0,
+        failed: 0,
+        first_failure: None,
+        groups: BTreeMap::new(),
+    };
+    let mut pairs: BTreeMap<String, Pairs> = BTreeMap::new();
+    for both in predicted.iter().filter_map(|prediction| prediction.other.as_ref()) {
+        let other = match &both.other {
+            Ok(other) => other,
+            Err(reason) => {
+                fidelity.failed += 1;
+                fidelity.first_failure.get_or_insert_with(|| reason.clone());
+                continue;
+            }
+        };
+        fidelity.chunks += 1;
+        let bits = |groups: &[ActionGroup]| -> Vec<u32> {
+            groups.iter().flat_map(|group| &group.values).map(|value| value.to_bits()).collect()
+        };
+        let is_equal = bits(&both.unguarded.groups) == bits(&other.groups);
+        fidelity.equal += usize::from(is_equal);
+        for (here, there) in both.unguarded.groups.iter().zip(&other.groups) {
+            let pairs = pairs.entry(here.name.clone()).or_default();
+            pairs.first.extend(here.values.iter().map(|value| f64::from(*value)));
+            pairs.other.extend(there.values.iter().map(|value| f64::from(*value)));
+        }
+    }
+    for (group, Pairs { first, other }) in pairs {
+        let apart = first.iter().zip(&other).map(|(a, b)| (a - b).abs());
+        let max_abs = apart.fold(0.0, f64::max);
+        fidelity.groups.insert(group, GroupFidelity { max_abs, pcc: pearson(&first, &other) });
+    }
+    fidelity
+}
+
+fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
+    let count = a.len().min(b.len()) as f64;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
+    let (mean_a, mean_b) = (mean(a), mean(b));
+    let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
+    for (a, b) in a.iter().zip(b) {
+        let (a, b) = (a - mean_a, b - mean_b);
+        ab += a * b;
+        aa += a * a;
+        bb += b * b;
+    }
+    (aa > 0.0 && bb > 0.0).then(|| ab / (aa.sqrt() * bb.sqrt()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_refused_by_name() {
+        for (text, expected) in [
+            ("backend=tenstorrent", "no backend 'tenstorrent'; there is cpu"),
+            ("numerics=bf16", "backend 'cpu' has no numerics 'bf16'; it has f32"),
+            ("thread=1", "no key 'thread'"),
+            ("threads", "not KEY=VALUE"),
+            ("threads=1000", "0 to 256"),
+            ("letterbox=maybe", "letterbox"),
+            ("threads=1,threads=2", "stands twice"),
+        ] {
+            let error = text.parse::<Alternative>().expect_err(text);
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        let made: Alternative = "backend=cpu, threads=2".parse().expect("known");
+        assert_eq!(made.apply(&PolicyOptions::default()).expect("fits").threads, 2);
+    }
+
+    #[test]
+    fn correlation() {
+        let a = [1.0, 2.0, 3.0, 4.0];
+        assert!((pearson(&a, &[2.0, 4.0, 6.0, 8.0]).unwrap() - 1.0).abs() < 1e-15);
+        assert!((pearson(&a, &[4.0, 3.0, 2.0, 1.0]).unwrap() + 1.0).abs() < 1e-15);
+        // Sums about the means: 1, over 5 and 2.
+        assert!((pearson(&a, &[1.0, 0.0, 2.0, 1.0]).unwrap() - 1.0 / 10f64.sqrt()).abs() < 1e-12);
+        assert_eq!(pearson(&a, &[1.0; 4]), None);
+        assert_eq!(pearson(&[], &[]), None);
+    }
+}

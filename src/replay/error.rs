@@ -1,0 +1,41 @@
+//! Why a recording is not replayed.
+
+use std::path::PathBuf;
+
+use crate::bag::BagError;
+use crate::node::params::ParamErrors;
+use crate::policy::PolicyError;
+
+/// See the module.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    #[error(transparent)]
+    Bag(#[from] BagError),
+    #[error(transparent)]
+    Params(#[from] ParamErrors),
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The other policy of a comparison.
+    #[error("--against: {0}")]
+    Against(PolicyError),
+    #[error("the recording has no messages")]
+    Empty,
+    #[error("{}", .0.join("\n"))]
+    Topics(Vec<String>),
+    /// What was asked for does not make sense.
+    #[error("{0}")]
+    Usage(String),
+    #[error("{}: {problem}", path.display())]
+    Previous { path: PathBuf, problem: String },
+    #[error("cannot write {}: {error}", path.display())]
+    Write { path: PathBuf, error: std::io::Error },
+    #[error("cannot draw {}: {problem}", path.display())]
+    Draw { path: PathBuf, problem: String },
+}
+
+impl ReplayError {
+    /// Whether arguments or parameters are to be mended, not the recording or the checkpoint.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, ReplayError::Params(_) | ReplayError::Topics(_) | ReplayError::Usage(_))
+    }
+}

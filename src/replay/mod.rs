@@ -1,0 +1,418 @@
+//! Replay validation: a recording goes through the node's own conversion, history and gates, driven by recorded time, and
+//! what a policy predicts from it is held against what was recorded.
+//!
+//! [`run()`] knows no ROS and no time of day: the same recording and parameters give the same [`Report`] and the same
+//! chunk file, byte for byte. How long predictions took on this machine is in [`Latency`], apart from these.
+
+mod alternative;
+mod borders;
+mod bounds;
+mod chart;
+mod chunk_file;
+mod chunks;
+mod clock;
+mod commands;
+mod digest;
+mod equality;
+mod error;
+mod errors;
+mod events;
+mod facts;
+mod findings;
+mod formats;
+mod html;
+mod input_log;
+mod instructions;
+mod labels;
+mod latency;
+mod measures;
+mod moments;
+mod open_loop;
+mod outages;
+mod output;
+mod pictures;
+mod player;
+mod png;
+mod predictions;
+mod report;
+mod resets;
+mod setup;
+mod source;
+mod svg;
+mod wiring;
+
+use std::path::PathBuf;
+
+pub use alternative::Alternative;
+pub use bounds::{Bound, Checked};
+pub use digest::digest;
+pub use error::ReplayError;
+pub use events::Predicted;
+pub use instructions::Given;
+pub use latency::Latency;
+pub use output::write;
+pub use report::Report;
+
+use self::alternative::{check_embodiments, fidelity};
+use self::commands::Commands;
+use self::events::Events;
+use self::facts::Facts;
+use self::input_log::InputLog;
+use self::instructions::Instructions;
+use self::labels::Labels;
+use self::moments::{Moments, When};
+use self::player::Player;
+use self::predictions::Predictions;
+use self::setup::Setup;
+use self::source::{RecordedMessage, Recording};
+use self::wiring::Role;
+use crate::node::params::Value;
+use crate::node::settings;
+use crate::policy::Policy;
+use crate::recording::message::read_stamp;
+
+/// When a chunk is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Pace {
+    /// As the parameters say: `execute_steps`, or else `rate_hz`.
+    #[default]
+    Parameters,
+    /// So many times a second.
+    Rate(f64),
+    /// At every so many frames of the first camera.
+    Frames(u64),
+    /// Where a node predicted while the recording was made, with the same instructions and seeds.
+    Goals,
+}
+
+/// What is to be replayed, and what it is to be compared with.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    pub bag: PathBuf,
+    /// Parameters of the node.
+    pub overrides: Vec<(String, Value)>,
+    /// Full name of the node, such as `/policy`.
+    pub node: String,
+    /// Remapping rules, `FROM:=TO`.
+    pub remaps: Vec<String>,
+    pub pace: Pace,
+    pub instructions: Given,
+    /// Topic of recorded commands; `None` for the only one of a type that nothing else has.
+    pub commands: Option<String>,
+    /// Topic of recorded chunks; `None` for the only one.
+    pub chunks: Option<String>,
+    /// Folder or chunk file of an earlier run.
+    pub previous: Option<PathBuf>,
+    pub against: Option<Alternative>,
+    /// How long after the moment of an observation its chunk counts, for borders and stalls; nanoseconds.
+    pub latency_ns: i64,
+    pub bounds: Vec<Bound>,
+}
+
+/// What has come of it.
+pub struct Replay {
+    pub report: Report,
+    pub latency: Latency,
+    /// The bytes of the chunk file.
+    pub chunks: Vec<u8>,
+    /// Everything that happened, for pictures and tests.
+    events: Events,
+    commands: Option<Commands>,
+    labels: Labels,
+    dt_ns: i64,
+    execute_steps: usize,
+    start_ns: i64,
+}
+
+impl Replay {
+    pub fn predicted(&self) -> &[Predicted] {
+        &self.events.predicted
+    }
+
+    /// The bounds that were not kept.
+    pub fn broken(&self) -> Vec<String> {
+        let broken = self.report.bounds.iter().filter(|checked| !checked.kept);
+        broken.map(Checked::complaint).collect()
+    }
+}
+
+/// Replays a recording. `progress` hears of how many nanoseconds of the recording are done, and of how many.
+///
+/// # Errors
+/// See [`ReplayError`].
+pub fn run(request: &Request, progress: &dyn Fn(u64, u64)) -> Result<Replay, ReplayError> {
+    let recording = Recording::open(&request.bag)?;
+    let [start_ns, end_ns] = recording.span().ok_or(ReplayError::Empty)?;
+    let previous = request.previous.as_deref().map(output::read_chunks).transpose()?;
+    let setup = Setup::new(request, recording.topics())?;
+    let recorded = setup.recorded_chunks(&recording)?;
+    let looks_back = setup.settings.frame_deltas.iter().any(|delta| *delta != 0);
+    let instructions = Instructions::new(
+        &request.instructions,
+        setup.params.text("instruction"),
+        &recorded,
+        looks_back,
+        start_ns,
+    );
+    if instructions.are_none() {
+        let text = "there is no instruction: the parameter 'instruction' is empty and the recording has no chunks that \
+                    name one; give --instruction TEXT";
+        return Err(ReplayError::Usage(text.to_owned()));
+    }
+
+    let policy = Policy::load(&setup.options)?;
+    check_instructions(&policy, &instructions)?;
+    let other = other_policy(request, &setup, &policy)?;
+    let on_violation = settings::on_violation(&setup.params);
+    let seed = settings::seed(&setup.params, policy.version());
+    let when = setup.when(request.pace)?;
+    let origin = instructions.origin;
+    let moments = Moments::new(when, recorded);
+    let frame_shapes = policy.frame_shapes();
+    let mut predictions = Predictions::new(policy, other, &setup.settings, on_violation);
+    let mut player = Player::new(&setup, frame_shapes, seed, moments, instructions, start_ns);
+    let commands =
+        play(&recording, &setup, &mut player, &mut predictions, [start_ns, end_ns], progress)?;
+    let Player { events, .. } = player;
+
+    let labels = Labels::new(&setup.settings);
+    let latency = Latency::new(&predictions, &events, start_ns);
+    let chunks = chunk_file::bytes(
+        &events.predicted,
+        predictions.policy().version().name(),
+        &predictions.policy().embodiment().tag,
+        setup.settings.dt_ns,
+    )
+    .map_err(ReplayError::Usage)?;
+    let ended = Ended {
+        request,
+        setup: &setup,
+        recording: &recording,
+        policy: predictions.policy(),
+        when,
+        seed,
+        origin,
+        span: [start_ns, end_ns],
+        commands: commands.as_ref(),
+        labels: &labels,
+    };
+    let report = ended.report(&events, previous);
+    let (dt_ns, execute_steps) = (setup.settings.dt_ns, setup.execute_steps());
+    Ok(Replay { report, latency, chunks, events, commands, labels, dt_ns, execute_steps, start_ns })
+}
+
+/// Hands every wanted message to the player, in the order of reception. Gives back the recorded commands.
+fn play(
+    recording: &Recording,
+    setup: &Setup,
+    player: &mut Player,
+    predictions: &mut Predictions,
+    [start_ns, end_ns]: [i64; 2],
+    progress: &dyn Fn(u64, u64),
+) -> Result<Option<Commands>, ReplayError> {
+    let wiring = &setup.wiring;
+    let mut commands =
+        wiring.commands.as_ref().and_then(|topic| Commands::of_type(&topic.message_type));
+    let topics = recording.topics();
+    let predict: &mut player::Predict = &mut |events, seen| predictions.predict(events, seen);
+    let total = u64::try_from(end_ns - start_ns).unwrap_or(0);
+    for message in recording.messages(&wiring.wanted())? {
+        let RecordedMessage { topic, log_ns, data } = message?;
+        player.until(log_ns, predict);
+        for role in wiring.roles_of(topic) {
+            match role {
+                Role::Camera(number) => player.camera(number, log_ns, data.clone(), predict),
+                Role::State(number) => player.state(number, log_ns, &data, predict),
+                Role::Transforms { fixed } => player.transforms(fixed, log_ns, &data, predict),
+                Role::Clock => match read_stamp(&data) {
+                    Ok(time) => player.tick(time.nanoseconds(), log_ns, predict),
+                    Err(error) => unread(player, &topics[topic].name, &error.to_string(), log_ns),
+                },
+                Role::Commands => {
+                    let ros_ns = player.now_ns(log_ns);
+                    let taken = commands.as_mut().map(|known| known.take(&data, log_ns, ros_ns));
+                    if let Some(Err(reason)) = taken {
+                        unread(player, &topics[topic].name, &reason, log_ns);
+                    }
+                }
+                // They were read before.
+                Role::Chunks => {}
+            }
+        }
+        progress(u64::try_from(log_ns - start_ns).unwrap_or(0).min(total), total);
+    }
+    player.finish(end_ns, predict);
+    if let Some(commands) = &mut commands {
+        commands.sort();
+    }
+    Ok(commands)
+}
+
+fn unread(player: &mut Player, topic: &str, reason: &str, log_ns: i64) {
+    let logs = &mut player.events.unread;
+    let place = logs.iter().position(|log| log.topic == topic).unwrap_or_else(|| {
+        logs.push(InputLog::new(topic, topic, ""));
+        logs.len() - 1
+    });
+    logs[place].refused(reason, log_ns, log_ns);
+}
+
+fn check_instructions(policy: &Policy, instructions: &Instructions) -> Result<(), ReplayError> {
+    let check = policy.instruction_check();
+    for text in instructions.texts() {
+        check(text).map_err(|error| {
+            ReplayError::Usage(format!("the instruction \"{text}\" cannot be used: {error}"))
+        })?;
+    }
+    Ok(())
+}
+
+fn other_policy(
+    request: &Request,
+    setup: &Setup,
+    policy: &Policy,
+) -> Result<Option<Policy>, ReplayError> {
+    let Some(alternative) = &request.against else { return Ok(None) };
+    let mut options = alternative.apply(&setup.options).map_err(ReplayError::Usage)?;
+    options.embodiment = Some(policy.embodiment().tag.clone());
+    let other = Policy::load(&options).map_err(ReplayError::Against)?;
+    check_embodiments(policy.embodiment(), other.embodiment()).map_err(ReplayError::Usage)?;
+    Ok(Some(other))
+}
+
+/// A replay that has ended, and everything that its report is made of.
+struct Ended<'a> {
+    request: &'a Request,
+    setup: &'a Setup,
+    recording: &'a Recording,
+    policy: &'a Policy,
+    when: When,
+    seed: u64,
+    origin: instructions::Origin,
+    span: [i64; 2],
+    commands: Option<&'a Commands>,
+    labels: &'a Labels,
+}
+
+impl Ended<'_> {
+    fn report(
+        &self,
+        events: &Events,
+        previous: Option<(String, Vec<chunk_file::Stored>)>,
+    ) -> Report {
+        let [start_ns, end_ns] = self.span;
+        let settings = &self.setup.settings;
+        let facts = Facts { events, start_ns };
+        let (start, refused) = facts.start_and_refused();
+        let (after_resets, others) = resets::split(events, refused);
+        let executed =
+            open_loop::executed_rows(&events.predicted, self.setup.execute_steps(), settings.dt_ns);
+        let commands = self.setup.wiring.commands.as_ref().zip(self.commands);
+        let commands = commands.map(|(topic, commands)| {
+            let predicted = &events.predicted;
+            open_loop::compare(topic, commands, predicted, &executed, self.labels, settings.dt_ns)
+        });
+        let chunk_topic = self.setup.wiring.chunks.as_deref().unwrap_or_default();
+        let mut report = Report {
+            schema: report::SCHEMA,
+            program: concat!("gr00t_blackhole ", env!("CARGO_PKG_VERSION")).to_owned(),
+            recording: report::RecordingFacts {
+                path: self.request.bag.display().to_string(),
+                start_ns,
+                duration_s: seconds_since(start_ns, end_ns),
+                notes: self.recording.notes(),
+                unread: events.unread.iter().flat_map(|log| facts.kinds(&log.refusals)).collect(),
+            },
+            policy: self.policy_facts(),
+            moments: self.moments(events, &start, refused.len()),
+            instructions: facts.instructions(&after_resets),
+            inputs: facts.inputs(),
+            clock_jumps: facts.clock_jumps(&after_resets),
+            refusals: facts.refusals(refused),
+            outages: outages::outages(events, &others, start_ns, end_ns),
+            start,
+            failures: facts.failures(),
+            borders: borders::measure(
+                &events.predicted,
+                settings,
+                self.request.latency_ns,
+                start_ns,
+            ),
+            commands,
+            recorded_chunks: equality::with_recorded(
+                chunk_topic,
+                &events.predicted,
+                self.labels,
+                start_ns,
+            ),
+            previous: previous.map(|(name, stored)| {
+                equality::with_run(&name, &events.predicted, stored, self.labels, start_ns)
+            }),
+            against: self.request.against.as_ref().map(|other| fidelity(other, &events.predicted)),
+            measures: bounds::Measures::new(),
+            bounds: Vec::new(),
+            unmeasured: Vec::new(),
+            findings: Vec::new(),
+        };
+        report.measures = measures::measures(&report);
+        for bound in &self.request.bounds {
+            match bound.checked(&report.measures) {
+                Ok(checked) => report.bounds.push(checked),
+                Err(complaint) => report.unmeasured.push(complaint),
+            }
+        }
+        report.findings = findings::findings(&report);
+        report
+    }
+
+    fn policy_facts(&self) -> report::PolicyFacts {
+        let settings = &self.setup.settings;
+        let simulated = self.setup.params.bool("use_sim_time");
+        report::PolicyFacts {
+            version: self.policy.version().name().to_owned(),
+            embodiment: self.policy.embodiment().tag.clone(),
+            snapshot: self.policy.snapshot().display().to_string(),
+            backend: "cpu".to_owned(),
+            numerics: "f32".to_owned(),
+            seed: self.seed,
+            horizon: self.policy.embodiment().horizon,
+            dt_ms: settings.dt_ns as f64 / 1e6,
+            timeline: self.setup.params.text("timeline").to_owned(),
+            clock: if simulated { "simulated" } else { "system" }.to_owned(),
+            latency_ms: self.request.latency_ns as f64 / 1e6,
+            instructions_from: self.origin.name().to_owned(),
+        }
+    }
+
+    fn moments(
+        &self,
+        events: &Events,
+        start: &report::StartFacts,
+        refused: usize,
+    ) -> report::Moments {
+        let [chunks, refused, failed] =
+            [events.predicted.len(), refused, events.failed.len()].map(|count| count as u64);
+        let when = match self.when {
+            When::Period(period_ns) => format!("a prediction every {} s", period_ns as f64 / 1e9),
+            When::Frames(1) => "a prediction at every frame of the first camera".to_owned(),
+            When::Frames(every) => {
+                format!("a prediction at every {every} frames of the first camera")
+            }
+            When::Goals => "predictions where recorded chunks were predicted".to_owned(),
+        };
+        report::Moments {
+            when,
+            wanted: chunks + refused + failed + events.unchanged + start.waited,
+            chunks,
+            refused,
+            unchanged: events.unchanged,
+            failed,
+            limited: events.predicted.iter().filter(|p| p.limited > 0).count() as u64,
+        }
+    }
+}
+
+/// Seconds since the recording's start.
+fn seconds_since(start_ns: i64, log_ns: i64) -> f64 {
+    log_ns.saturating_sub(start_ns) as f64 / 1e9
+}

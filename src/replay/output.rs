@@ -1,0 +1,70 @@
+//! The files of a replay.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::chunk_file::{self, Stored};
+use super::error::ReplayError;
+use super::pictures::Section;
+use super::{Replay, html, png};
+
+pub const REPORT: &str = "report.json";
+pub const LATENCY: &str = "latency.json";
+pub const CHUNKS: &str = "chunks.safetensors";
+pub const PAGE: &str = "report.html";
+
+/// Writes everything into a folder, which is made if it is not there; files of these names are replaced. Gives back
+/// their names.
+///
+/// # Errors
+/// What cannot be written.
+pub fn write(replay: &Replay, folder: &Path) -> Result<Vec<String>, ReplayError> {
+    fs::create_dir_all(folder).map_err(|error| write_error(folder, error))?;
+    let mut written = Vec::new();
+    let mut file = |name: &str, bytes: &[u8]| -> Result<(), ReplayError> {
+        let path = folder.join(name);
+        fs::write(&path, bytes).map_err(|error| write_error(&path, error))?;
+        written.push(name.to_owned());
+        Ok(())
+    };
+    file(REPORT, &json(&replay.report, folder)?)?;
+    file(LATENCY, &json(&replay.latency, folder)?)?;
+    file(CHUNKS, &replay.chunks)?;
+    let mut sections = replay.actions();
+    sections.extend([replay.ages(), replay.latencies()]);
+    file(PAGE, html::page(replay, &sections).as_bytes())?;
+    for Section { title, name, charts, time } in &sections {
+        let parts = charts.chunks(png::MAX_PANELS).enumerate();
+        for (number, part) in parts {
+            let name = if number == 0 {
+                format!("{name}.png")
+            } else {
+                format!("{name}_{}.png", number + 1)
+            };
+            png::save(&folder.join(&name), title, part, time)?;
+            written.push(name);
+        }
+    }
+    Ok(written)
+}
+
+fn json(value: &impl serde::Serialize, folder: &Path) -> Result<Vec<u8>, ReplayError> {
+    let text = serde_json::to_string_pretty(value);
+    let text = text.map_err(|error| write_error(folder, std::io::Error::other(error)))?;
+    Ok((text + "\n").into_bytes())
+}
+
+fn write_error(path: &Path, error: std::io::Error) -> ReplayError {
+    ReplayError::Write { path: path.to_owned(), error }
+}
+
+/// The chunks of an earlier run: its folder, or the chunk file itself; with the name that it goes by.
+///
+/// # Errors
+/// It is no such thing.
+pub fn read_chunks(path: &Path) -> Result<(String, Vec<Stored>), ReplayError> {
+    let file: PathBuf = if path.is_dir() { path.join(CHUNKS) } else { path.to_owned() };
+    let stored = chunk_file::read(&file)
+        .map_err(|problem| ReplayError::Previous { path: file.clone(), problem })?;
+    Ok((path.display().to_string(), stored))
+}

@@ -1,0 +1,107 @@
+//! Where recorded messages come from: the one place that knows the bag reader.
+
+use std::cell::RefCell;
+use std::path::Path;
+
+use crate::bag::{BagError, BagReader, Messages, Note, Topic};
+
+/// A topic of the recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedTopic {
+    pub name: String,
+    /// Such as `sensor_msgs/msg/JointState`.
+    pub message_type: String,
+}
+
+/// One message as it was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedMessage {
+    /// Index into [`Recording::topics`].
+    pub topic: usize,
+    /// When the recorder received it, nanoseconds.
+    pub log_ns: i64,
+    /// Encapsulation and CDR fields.
+    pub data: Vec<u8>,
+}
+
+/// A bag that can be read any number of times.
+pub struct Recording {
+    bag: BagReader,
+    topics: Vec<RecordedTopic>,
+    /// What was odd up to now.
+    notes: RefCell<Vec<Note>>,
+}
+
+impl Recording {
+    /// Opens a bag: its directory, or a single file.
+    ///
+    /// # Errors
+    /// No bag, or one that cannot be read.
+    pub fn open(path: &Path) -> Result<Self, BagError> {
+        let bag = BagReader::open(path)?;
+        let topic = |topic: &Topic| RecordedTopic {
+            name: topic.name.clone(),
+            message_type: topic.message_type.clone(),
+        };
+        let topics = bag.topics().iter().map(topic).collect();
+        let notes = RefCell::new(bag.notes().to_vec());
+        Ok(Self { bag, topics, notes })
+    }
+
+    pub fn topics(&self) -> &[RecordedTopic] {
+        &self.topics
+    }
+
+    /// What the reader has to say about the bag itself, such as a last chunk that was cut off; all of it only after the
+    /// messages have been read.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.borrow().iter().map(ToString::to_string).collect()
+    }
+
+    /// First and last time of reception, nanoseconds; `None` for an empty bag.
+    pub fn span(&self) -> Option<[i64; 2]> {
+        self.bag.span_ns().map(|(first, last)| [log_ns(first), log_ns(last)])
+    }
+
+    /// The messages of these topics, in the order in which they were received.
+    ///
+    /// # Errors
+    /// A topic whose messages are not CDR.
+    pub fn messages(&self, wanted: &[usize]) -> Result<Pass<'_>, BagError> {
+        let topics = self.bag.topics();
+        let is_wanted = |topic: &Topic| wanted.iter().any(|&number| topics[number] == *topic);
+        Ok(Pass { recording: self, messages: self.bag.messages(is_wanted)? })
+    }
+}
+
+/// One pass over the messages of some topics.
+pub struct Pass<'a> {
+    recording: &'a Recording,
+    messages: Messages,
+}
+
+impl Iterator for Pass<'_> {
+    type Item = Result<RecordedMessage, BagError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Some(next) = self.messages.next() else {
+            let mut notes = self.recording.notes.borrow_mut();
+            for note in self.messages.notes() {
+                if !notes.contains(note) {
+                    notes.push(note.clone());
+                }
+            }
+            return None;
+        };
+        Some(next.map(|message| RecordedMessage {
+            topic: message.topic,
+            log_ns: log_ns(message.log_time_ns),
+            data: message.data,
+        }))
+    }
+}
+
+/// A time of reception. Those of after 2262 are no times.
+fn log_ns(unsigned: u64) -> i64 {
+    i64::try_from(unsigned).unwrap_or(i64::MAX)
+}
