@@ -10,6 +10,7 @@ mod policy_args;
 mod predict;
 mod progress;
 mod replay;
+mod reproduce;
 mod synth;
 mod weights;
 

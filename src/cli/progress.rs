@@ -25,6 +25,28 @@ impl Bytes {
     }
 }
 
+/// A progress bar that counts things.
+pub struct Count(ProgressBar);
+
+impl Count {
+    /// `total` is how many there are, where that is known.
+    pub fn new(what: &'static str, total: Option<u64>) -> Self {
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta} left")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = total.map_or_else(ProgressBar::no_length, ProgressBar::new);
+        Self(bar.with_style(style).with_message(what))
+    }
+
+    /// One more is done.
+    pub fn step(&self) {
+        self.0.inc(1);
+    }
+
+    pub fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
 /// A progress bar over recorded time.
 pub struct Recorded(ProgressBar);
 

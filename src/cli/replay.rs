@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::Args;
 
-use super::WrongUsage;
+use super::{WrongUsage, reproduce};
 use crate::node::params::Value;
 use crate::node::params::file;
 use crate::replay::{self, Alternative, Bound, Given, Pace, ReplayError, Request};
 
 /// Predicts from a recording as the node would have, and compares with what was recorded.
+///
+/// A recording of observations (parameter `record_observations`) needs neither topics nor commands: every chunk in it is
+/// predicted again and compared bit for bit.
 ///
 /// The bag's messages go through the node's own conversion, history and gates, driven by recorded time; no ROS is needed.
 /// Exit status: 0 if every bound is kept, 1 if one is broken or the recording cannot be used, 2 for wrong usage.
@@ -111,6 +114,10 @@ fn instruction_at(text: &str) -> Result<(f64, String), String> {
 
 pub fn run(args: &ReplayArgs) -> anyhow::Result<()> {
     let request = request(args).map_err(|error| WrongUsage(error.to_string()))?;
+    if let Some(recording) = reproduce::recording(&args.bag)? {
+        refuse_what_needs_topics(&request)?;
+        return reproduce::run(&recording, request.overrides, args.out.as_deref(), args.json);
+    }
     let progress = super::progress::Recorded::new("replaying");
     let replayed = replay::run(&request, &|done, total| progress.update(done, total));
     progress.finish();
@@ -172,6 +179,24 @@ fn request(args: &ReplayArgs) -> Result<Request, file::FileError> {
         latency_ns: (args.latency_ms * 1e6).round() as i64,
         bounds: args.max_mae.iter().chain(&args.expect).cloned().collect(),
     })
+}
+
+/// A recording of observations has nothing but predictions.
+fn refuse_what_needs_topics(request: &Request) -> Result<(), WrongUsage> {
+    let Request { pace, instructions, commands, chunks, previous, against, bounds, .. } = request;
+    let meant = [
+        (*pace != Pace::Parameters, "--rate, --every and --at-goals"),
+        (*instructions != Given::default(), "--instruction and --instruction-at"),
+        (commands.is_some() || chunks.is_some(), "--commands and --chunks"),
+        (previous.is_some() || against.is_some(), "--previous and --against"),
+        (!bounds.is_empty(), "--max-mae and --expect"),
+    ];
+    match meant.iter().find(|(given, _)| *given) {
+        Some((_, names)) => Err(WrongUsage(format!(
+            "{names} do not go with a recording of observations: its predictions are made again as they were"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Wrong arguments and parameters end with status 2.

@@ -1,7 +1,7 @@
 //! A configured policy: its thread, its topics, and what belongs to it.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
 use r2r::Node;
@@ -21,7 +21,7 @@ use super::publish::{Publishers, Ticket};
 use super::remap::Remaps;
 use super::runtime::{Counters, Shared, Throttle, WARNING_PERIOD, and_more, locked};
 use super::sensors::Sensors;
-use super::settings::{self, Settings};
+use super::settings::{self, RecordingSettings, Settings};
 use super::spin::NodeHandle;
 use super::start::usage;
 use super::topics::Topics;
@@ -30,6 +30,7 @@ use crate::cli::WrongUsage;
 use crate::contract::{CancelToken, PredictOptions};
 use crate::encode::EncodeError;
 use crate::golden::Verdict;
+use crate::observations::{Identity, Recorder};
 use crate::policy::{Policy, PolicyOptions, choose_embodiment, open_snapshot};
 
 /// A prediction that runs when the policy is to end gets this long to notice.
@@ -87,6 +88,7 @@ impl Model {
             node.ask(move |node| Publishers::new(node, &poses, &named, controller)).await??;
         let viewer = policy.viewer();
         let debug_images = node.ask(|node| DebugImages::new(node, viewer)).await??;
+        let recorder = start_recorder(&locked(&core.params), &policy)?;
         let monitor = Monitor::new(&settings);
         let shared = Arc::new(Shared {
             clock: core.clock.clone(),
@@ -96,6 +98,7 @@ impl Model {
             served: policy.served().to_vec(),
             backend: policy.backend(),
             fidelity,
+            recorder: Mutex::new(recorder),
             noise_shape: policy.noise_shape(),
             instruction_check: policy.instruction_check(),
             frame_shapes: policy.frame_shapes(),
@@ -114,14 +117,20 @@ impl Model {
 
     /// Ends the thread and takes the topics off the graph; `false` if a prediction did not stop in time.
     pub async fn end(self, node: &NodeHandle) -> bool {
-        let Self { worker, publishers, debug_images, .. } = self;
+        let Self { shared, worker, publishers, debug_images } = self;
         let destroy = move |node: &mut Node| {
             publishers.destroy(node);
             debug_images.destroy(node);
         };
         // Where the node is gone, so are its topics.
         let _ = node.ask(destroy).await;
-        tokio::task::spawn_blocking(move || worker.stop(STOP_LIMIT)).await.unwrap_or(false)
+        let stop = move || {
+            let stopped = worker.stop(STOP_LIMIT);
+            // Closes the recording.
+            drop(locked(&shared.recorder).take());
+            stopped
+        };
+        tokio::task::spawn_blocking(stop).await.unwrap_or(false)
     }
 }
 
@@ -172,6 +181,24 @@ fn start_worker(
     };
     let ended = move |reason| drop(fault.send(reason));
     Worker::spawn(policy, done, ended)
+}
+
+/// Begins the recording of observations that the parameters ask for.
+fn start_recorder(params: &Params, policy: &Policy) -> Result<Option<Recorder>> {
+    let Some(RecordingSettings { directory, max_bytes }) = settings::recording(params) else {
+        return Ok(None);
+    };
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let place = directory.join(format!("observations_{}", since_epoch.as_millis()));
+    let identity = Identity {
+        version: policy.version(),
+        embodiment: policy.embodiment().tag.clone(),
+        snapshot: policy.snapshot().display().to_string(),
+    };
+    let recorder = Recorder::create(&place, identity, max_bytes)
+        .context("parameter 'record_observations': no recording can be made")?;
+    info!("predictions are recorded in {}", place.display());
+    Ok(Some(recorder))
 }
 
 /// What is wrong with a frame is logged as soon as it is seen; the request that needs the frame fails by itself.

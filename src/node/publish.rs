@@ -21,7 +21,7 @@ use super::timing::Timing;
 use super::topics::Topics;
 use super::trajectories::Trajectories;
 use super::trajectory::ActionJoints;
-use crate::contract::{ActionChunk, ActionGroup, Observation, Representation};
+use crate::contract::{ActionChunk, ActionGroup, Noise, Observation, Representation};
 use crate::history::{Moment, Reading};
 
 const NS_PER_S: f64 = 1e9;
@@ -30,6 +30,7 @@ const NS_PER_S: f64 = 1e9;
 pub struct Ticket {
     pub observation: Arc<Observation>,
     pub readings: Vec<Reading>,
+    pub noise: Noise,
     /// When it was decided to predict.
     pub begin: Moment,
     /// `None`: nobody's, the timer asked.

@@ -18,6 +18,7 @@ use super::topics::Topics;
 use crate::contract::{Embodiment, Version};
 use crate::encode::{FrameShapes, InstructionCheck};
 use crate::history::Moment;
+use crate::observations::Recorder;
 
 /// Everything that the tasks share.
 pub struct Shared {
@@ -32,6 +33,8 @@ pub struct Shared {
     pub backend: String,
     /// What the gate has seen of the policy.
     pub fidelity: String,
+    /// Where predictions are recorded, if they are.
+    pub recorder: Mutex<Option<Recorder>>,
     /// Rows and columns of the initial noise.
     pub noise_shape: [usize; 2],
     /// Whether the policy's prompt can hold an instruction.

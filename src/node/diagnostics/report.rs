@@ -14,6 +14,7 @@ use super::engine::{Activity, EngineView};
 use super::input::InputView;
 use super::status::{Level, Status};
 use crate::history::{Input, Moment, Waiting, WaitingFor};
+use crate::observations::Counts;
 
 /// The node's name, every input, the engine and the backend.
 pub fn report(core: &Core, state: State) -> Vec<Status> {
@@ -172,6 +173,15 @@ fn backend(shared: &Shared, names: &Names<'_>) -> Status {
     status.value("backend", &shared.backend);
     status.value("fidelity", &shared.fidelity);
     status.value("snapshot", shared.snapshot.display());
+    if let Some(recorder) = &*locked(&shared.recorder) {
+        let Counts { recorded, dropped, ended } = recorder.counts();
+        status.value("predictions recorded", recorded);
+        status.value("predictions not recorded", dropped);
+        if let Some(reason) = ended {
+            status.level = Level::Warn;
+            status.message = format!("the recording of observations has ended: {reason}");
+        }
+    }
     let threads = match params.integer("threads") {
         0 => "all cores".to_owned(),
         threads => threads.to_string(),

@@ -109,10 +109,11 @@ impl Engine {
                 Progress::to(move |stage| drop(events.send(Event::Stage(stage))))
             }
         };
-        let options = PredictOptions { noise: Some(noise), cancel: cancel.clone(), progress };
+        let options =
+            PredictOptions { noise: Some(noise.clone()), cancel: cancel.clone(), progress };
         let observation = Arc::new(observation);
         let seen = readings.clone();
-        let ticket = Ticket { observation: observation.clone(), readings, begin: now, goal };
+        let ticket = Ticket { observation: observation.clone(), readings, noise, begin: now, goal };
         match model.worker.begin(observation, options, ticket) {
             Ok(()) => {
                 self.last_seen = Some((goal, seen));
@@ -127,6 +128,7 @@ impl Engine {
     /// A prediction has ended.
     pub(super) fn predicted(&mut self, ticket: &Ticket, span: Span, outcome: Outcome) {
         let prediction = self.prediction.take();
+        self.record(ticket, &outcome);
         let wanted = prediction.is_some_and(|prediction| !prediction.unwanted) && self.active;
         match outcome {
             Ok(chunk) if wanted => self.publish(ticket, span, chunk),
@@ -137,6 +139,17 @@ impl Engine {
             }
         }
         self.end_goal_that_is_over();
+    }
+
+    /// Keeps the prediction as the policy has made it, before limits change its chunk.
+    fn record(&self, ticket: &Ticket, outcome: &Outcome) {
+        let Some(model) = &self.model else { return };
+        if let Some(recorder) = &*locked(&model.shared.recorder) {
+            let options =
+                PredictOptions { noise: Some(ticket.noise.clone()), ..Default::default() };
+            let outcome = outcome.as_ref().map_err(ToString::to_string);
+            recorder.record(&ticket.observation, &options, outcome);
+        }
     }
 
     /// The input for which the policy has refused an observation; its diagnostics say so from now on.

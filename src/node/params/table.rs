@@ -147,6 +147,20 @@ pub const TABLE: &[Entry] = &[
     ),
     fixed(
         Scope::Node,
+        "record_observations",
+        Default::Text(""),
+        Range::Any,
+        "Directory in which every configured node begins a bag of its own with all that its predictions saw, felt and answered; gr00t_blackhole replay makes each chunk again from it. Empty for none.",
+    ),
+    fixed(
+        Scope::Node,
+        "record_observations_max_gb",
+        Default::Double(16.0),
+        Range::Double(0.001, 100_000.0),
+        "Size at which such a bag ends, in gigabytes of messages.",
+    ),
+    fixed(
+        Scope::Node,
         "cache_dir",
         Default::Text(""),
         Range::Any,

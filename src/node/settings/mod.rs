@@ -6,6 +6,8 @@ mod limits;
 mod poses;
 mod states;
 
+use std::path::PathBuf;
+
 use super::guard::Guard;
 use super::params::{Names, ParamError, ParamErrors, Params};
 use super::remap::Remaps;
@@ -23,6 +25,7 @@ pub use states::{StateSettings, TransformSettings};
 
 /// The value of `cache_dir` for none at all.
 const NO_CACHE: &str = "none";
+const BYTES_PER_GB: f64 = 1e9;
 const NANOSECONDS_PER_MS: i64 = 1_000_000;
 const NANOSECONDS_PER_S: f64 = 1e9;
 
@@ -91,6 +94,20 @@ fn cache(params: &Params) -> Cache {
         NO_CACHE => None,
         dir => Some(dir.into()),
     })
+}
+
+/// Where predictions are recorded.
+pub struct RecordingSettings {
+    /// In which every recording has a directory of its own.
+    pub directory: PathBuf,
+    pub max_bytes: u64,
+}
+
+/// The parameters `record_observations` and `record_observations_max_gb`.
+pub fn recording(params: &Params) -> Option<RecordingSettings> {
+    let directory = params.text("record_observations");
+    let max_bytes = (params.double("record_observations_max_gb") * BYTES_PER_GB) as u64;
+    (!directory.is_empty()).then(|| RecordingSettings { directory: directory.into(), max_bytes })
 }
 
 /// The gate that a policy passes before the node is configured.
