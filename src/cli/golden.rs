@@ -11,8 +11,15 @@ use crate::golden::{self, Golden};
 use crate::observation_file;
 use crate::policy::Policy;
 
+/// Record what a checkpoint predicts, and check that it is still predicted.
+#[derive(Debug, Args)]
+pub struct GoldenArgs {
+    #[command(subcommand)]
+    command: GoldenCommand,
+}
+
 #[derive(Debug, Subcommand)]
-pub enum GoldenCommand {
+enum GoldenCommand {
     /// Predict once with the CPU in f32 and keep observation and chunk: the node then checks itself against them before
     /// a robot depends on it.
     Record(RecordArgs),
@@ -21,7 +28,7 @@ pub enum GoldenCommand {
 }
 
 #[derive(Debug, Args)]
-pub struct RecordArgs {
+struct RecordArgs {
     #[command(flatten)]
     policy: PolicyArgs,
     /// Observation as JSON, as for `predict`; default: grey pictures and states in the middle of their range. One of the
@@ -34,7 +41,7 @@ pub struct RecordArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct CheckArgs {
+struct CheckArgs {
     #[command(flatten)]
     policy: PolicyArgs,
     /// Directory of the golden; default: golden/EMBODIMENT in the snapshot.
@@ -48,8 +55,8 @@ pub struct CheckArgs {
     times: u32,
 }
 
-pub fn run(command: &GoldenCommand) -> anyhow::Result<()> {
-    match command {
+pub fn run(args: &GoldenArgs) -> anyhow::Result<()> {
+    match &args.command {
         GoldenCommand::Record(args) => record(args),
         GoldenCommand::Check(args) => check(args),
     }

@@ -61,9 +61,7 @@ enum Command {
     Bag(bag::BagArgs),
     Contract(contract::ContractArgs),
     Doctor(doctor::DoctorArgs),
-    /// Record what a checkpoint predicts, and check that it is still predicted.
-    #[command(subcommand)]
-    Golden(golden::GoldenCommand),
+    Golden(golden::GoldenArgs),
     Predict(predict::PredictArgs),
     MakeRecording(recording::MakeRecordingArgs),
     #[cfg(feature = "ros")]
@@ -72,7 +70,6 @@ enum Command {
     Synth(synth::SynthArgs),
     #[cfg(feature = "ros")]
     Watch(watch::WatchArgs),
-    /// Fetch released checkpoints, and verify them.
     Weights(weights::WeightsArgs),
 }
 
@@ -106,7 +103,7 @@ pub fn run() -> anyhow::Result<()> {
         Command::Bag(args) => bag::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Doctor(args) => doctor::run(&args),
-        Command::Golden(command) => golden::run(&command),
+        Command::Golden(args) => golden::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::MakeRecording(args) => recording::run(&args),
         #[cfg(feature = "ros")]

@@ -1,6 +1,8 @@
 //! `replay`: a policy against a recording.
 
 use std::path::PathBuf;
+#[cfg(feature = "ros")]
+use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
@@ -8,6 +10,8 @@ use clap::Args;
 use super::{WrongUsage, reproduce};
 use crate::node::params::Value;
 use crate::node::params::file;
+#[cfg(feature = "ros")]
+use crate::node::{play, publish_bag};
 use crate::replay::{self, Alternative, Bound, Given, Pace, ReplayError, Request};
 
 /// Predicts from a recording as the node would have, and compares with what was recorded.
@@ -84,6 +88,19 @@ pub struct ReplayArgs {
     /// Write report.json, report.html, chunks.safetensors, latency.json and diagrams into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Predict nothing: publish the bag onto its topics as it was recorded, with its time on /clock, for nodes that are
+    /// running with use_sim_time.
+    #[cfg(feature = "ros")]
+    #[arg(long, conflicts_with_all = ["params", "rate", "every", "at_goals", "out", "json"])]
+    publish: bool,
+    /// With --publish: recorded seconds per second.
+    #[cfg(feature = "ros")]
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = play::rate, requires = "publish")]
+    factor: f64,
+    /// With --publish: wait this many seconds for a subscriber on every topic; 0 begins at once.
+    #[cfg(feature = "ros")]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = play::wait, requires = "publish")]
+    wait: f64,
     /// Print report.json instead of sentences.
     #[arg(long)]
     json: bool,
@@ -113,6 +130,11 @@ fn instruction_at(text: &str) -> Result<(f64, String), String> {
 }
 
 pub fn run(args: &ReplayArgs) -> anyhow::Result<()> {
+    #[cfg(feature = "ros")]
+    if args.publish {
+        let wait = Duration::from_secs_f64(args.wait);
+        return publish_bag::run(&args.bag, publish_bag::Pace { factor: args.factor, wait });
+    }
     let request = request(args).map_err(|error| WrongUsage(error.to_string()))?;
     if let Some(recording) = reproduce::recording(&args.bag)? {
         refuse_what_needs_topics(&request)?;

@@ -54,6 +54,8 @@ pub mod play;
 #[cfg(feature = "ros")]
 mod publish;
 #[cfg(feature = "ros")]
+pub mod publish_bag;
+#[cfg(feature = "ros")]
 mod representation;
 #[cfg(feature = "ros")]
 mod requests;

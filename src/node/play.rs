@@ -39,11 +39,19 @@ pub struct PlayArgs {
     wait: f64,
 }
 
-fn rate(text: &str) -> Result<f64, String> {
+/// A rate of playing.
+///
+/// # Errors
+/// It is not in the range.
+pub fn rate(text: &str) -> Result<f64, String> {
     within(text, RATES)
 }
 
-fn wait(text: &str) -> Result<f64, String> {
+/// Seconds to wait.
+///
+/// # Errors
+/// They are not in the range.
+pub fn wait(text: &str) -> Result<f64, String> {
     within(text, 0.0..=MAX_WAIT_S)
 }
 
@@ -66,10 +74,11 @@ pub fn run(args: &PlayArgs) -> Result<()> {
     }
     let context = Context::create().context("cannot start ROS 2")?;
     let mut node = Node::create(context, NODE_NAME, "").context("cannot make a ROS 2 node")?;
-    let publishers = publishers(&mut node, &bag)?;
+    let publishers = publishers(&mut node, &bag.topics)?;
     let played = until_interrupted(async {
         if args.wait > 0.0 {
-            wait_for_subscribers(&bag, &publishers, Duration::from_secs_f64(args.wait)).await?;
+            wait_for_subscribers(&bag.topics, &publishers, Duration::from_secs_f64(args.wait))
+                .await?;
         }
         play(&bag, &publishers, args).await
     })?;
@@ -79,7 +88,11 @@ pub fn run(args: &PlayArgs) -> Result<()> {
     Ok(())
 }
 
-fn publishers(node: &mut Node, bag: &Bag) -> Result<Vec<PublisherUntyped>> {
+/// A publisher for every topic.
+///
+/// # Errors
+/// A message type that this build does not know.
+pub fn publishers(node: &mut Node, topics: &[Topic]) -> Result<Vec<PublisherUntyped>> {
     let publisher = |topic: &Topic| {
         let qos = if is_latched(&topic.name) {
             QosProfile::default().transient_local()
@@ -91,12 +104,15 @@ fn publishers(node: &mut Node, bag: &Bag) -> Result<Vec<PublisherUntyped>> {
             format!("cannot publish {name}: this build knows no type {message_type}")
         })
     };
-    bag.topics.iter().map(publisher).collect()
+    topics.iter().map(publisher).collect()
 }
 
 /// Waits until every topic has a subscriber. After `limit` one topic with a subscriber is enough.
-async fn wait_for_subscribers(
-    bag: &Bag,
+///
+/// # Errors
+/// There is not even one.
+pub async fn wait_for_subscribers(
+    topics: &[Topic],
     publishers: &[PublisherUntyped],
     limit: Duration,
 ) -> Result<()> {
@@ -104,7 +120,7 @@ async fn wait_for_subscribers(
     let mut told = false;
     loop {
         let mut without = Vec::new();
-        for (topic, publisher) in bag.topics.iter().zip(publishers) {
+        for (topic, publisher) in topics.iter().zip(publishers) {
             if publisher.get_inter_process_subscription_count()? == 0 {
                 without.push(topic.name.as_str());
             }
