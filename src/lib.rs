@@ -10,6 +10,7 @@ pub mod checkpoint;
 pub mod cli;
 pub mod contract;
 pub mod decode;
+mod disk;
 pub mod doctor;
 pub mod encode;
 pub mod history;
