@@ -20,6 +20,10 @@ pub enum BagError {
         "{0} is no bag: it is neither a bag file (.mcap, .db3, either with .zstd) nor a directory that holds one"
     )]
     NoBag(PathBuf),
+    #[error(
+        "{0} is a bag of ROS 1; `rosbags-convert` of the PyPI package rosbags makes one of ROS 2 from it"
+    )]
+    Ros1(PathBuf),
     #[error("{path} is no bag file: it begins neither as MCAP nor as SQLite nor as zstd")]
     Unknown { path: PathBuf },
     #[error(

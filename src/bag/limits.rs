@@ -16,7 +16,7 @@ pub const MAX_MESSAGE_BYTES: u64 = 256 << 20;
 pub const MAX_WAITING_BYTES: u64 = 4 << 30;
 /// One bag file that is compressed as a whole, unpacked.
 pub const MAX_UNPACKED_FILE_BYTES: u64 = 256 << 30;
-/// What an unpacked file leaves free on the disk of temporary files.
+/// What is left free on a disk, by files that are unpacked there and by recordings.
 pub const RESERVED_DISK_BYTES: u64 = 1 << 30;
 /// A bag that [`super::Bag::read`] takes into memory whole.
 pub const MAX_BAG_BYTES: u64 = 1 << 30;

@@ -1,6 +1,6 @@
 //! The file formats of bags behind one face.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
@@ -15,6 +15,9 @@ use super::unpack::{ZSTD_MAGIC, unpack_file};
 
 /// What every SQLite file begins with.
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// What bags of ROS 1 begin with.
+const ROS1_MAGIC: &[u8] = b"#ROSBAG";
 
 /// Place of a message within its file: among messages of the same time, the lower one was written first.
 pub(super) type Order = (i64, u64);
@@ -63,10 +66,11 @@ impl StoredFile {
     /// A file that is none, or damaged.
     pub fn open(path: &Path) -> Result<Self, BagError> {
         let io = BagError::io;
-        let mut file = File::open(path).map_err(io(path))?;
-        if !file.metadata().map_err(io(path))?.is_file() {
+        // Asked before it is opened: opening a pipe would wait for its other end.
+        if !fs::metadata(path).map_err(io(path))?.is_file() {
             return Err(BagError::NoBag(path.into()));
         }
+        let mut file = File::open(path).map_err(io(path))?;
         let mut start = [0; 16];
         let length = read_start(&mut file, &mut start).map_err(io(path))?;
         if !start[..length].starts_with(&ZSTD_MAGIC) {
@@ -177,6 +181,9 @@ fn open_plain(path: &Path, inner: &Path, start: &[u8], file: File) -> Result<For
     }
     if start.starts_with(SQLITE_MAGIC) {
         return SqliteFile::open(path, inner).map(Format::Sqlite);
+    }
+    if start.starts_with(ROS1_MAGIC) {
+        return Err(BagError::Ros1(path.into()));
     }
     Err(BagError::Unknown { path: path.into() })
 }

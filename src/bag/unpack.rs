@@ -8,6 +8,7 @@ use tempfile::NamedTempFile;
 
 use super::error::BagError;
 use super::limits::{MAX_UNPACKED_FILE_BYTES, RESERVED_DISK_BYTES};
+use crate::disk::free_bytes;
 
 /// What every frame of zstd begins with.
 pub(super) const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -61,7 +62,8 @@ pub(super) struct UnpackedFile {
 pub(super) fn unpack_file(path: &Path) -> Result<UnpackedFile, BagError> {
     let packed = File::open(path).map_err(BagError::io(path))?;
     let dir = std::env::temp_dir();
-    let limit = room(&dir)?.min(MAX_UNPACKED_FILE_BYTES);
+    let free = free_bytes(&dir).map_err(BagError::io(&dir))?;
+    let limit = free.saturating_sub(RESERVED_DISK_BYTES).min(MAX_UNPACKED_FILE_BYTES);
     let mut file =
         NamedTempFile::with_prefix_in("gr00t_blackhole-bag-", &dir).map_err(BagError::io(&dir))?;
     let decoder = zstd::stream::read::Decoder::new(packed).map_err(BagError::io(path))?;
@@ -75,13 +77,6 @@ pub(super) fn unpack_file(path: &Path) -> Result<UnpackedFile, BagError> {
     };
     file.flush().map_err(BagError::io(path))?;
     Ok(UnpackedFile { file, broken })
-}
-
-/// Bytes that an unpacked file may take in `dir`.
-fn room(dir: &Path) -> Result<u64, BagError> {
-    let disk = rustix::fs::statvfs(dir).map_err(|error| BagError::io(dir)(error.into()))?;
-    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-    Ok(free.saturating_sub(RESERVED_DISK_BYTES))
 }
 
 enum Copied {

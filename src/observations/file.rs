@@ -1,5 +1,6 @@
 //! One observation recording as it is written.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -25,7 +26,7 @@ pub struct Identity {
 }
 
 /// A prediction to be written.
-pub(super) struct Entry {
+pub(super) struct Job {
     pub log_time_ns: u64,
     pub observation: Arc<Observation>,
     pub noise: Noise,
@@ -81,14 +82,14 @@ impl RecordingFile {
     ///
     /// # Errors
     /// A file that cannot be written, or a stamp that ROS cannot write.
-    pub fn write(&mut self, entry: &Entry) -> Result<(), BagError> {
-        let observation = &entry.observation;
+    pub fn write(&mut self, job: &Job) -> Result<(), BagError> {
+        let observation = &job.observation;
         let stamp = Time::from_nanoseconds(observation.stamp_ns)?;
         let mut frames = Vec::new();
         for (camera, of_camera) in &observation.frames {
             let mut numbers = Vec::new();
             for frame in of_camera {
-                numbers.push(self.frame(camera, frame, stamp, entry.log_time_ns)?);
+                numbers.push(self.frame(camera, frame, stamp, job.log_time_ns)?);
             }
             frames.push(RecordedFrames { camera: camera.clone(), numbers });
         }
@@ -96,11 +97,11 @@ impl RecordingFile {
             .state
             .iter()
             .map(|(name, values)| RecordedState { name: name.clone(), values: values.clone() });
-        let (seed, noise) = match &entry.noise {
+        let (seed, noise) = match &job.noise {
             Noise::Seed(seed) => (*seed, Vec::new()),
             Noise::Explicit(values) => (0, values.clone()),
         };
-        let (horizon, groups, failure) = match &entry.outcome {
+        let (horizon, groups, failure) = match &job.outcome {
             Ok((horizon, groups)) => (*horizon, groups.as_slice(), String::new()),
             Err(reason) => (0, &[][..], reason.clone()),
         };
@@ -119,7 +120,7 @@ impl RecordingFile {
             horizon: horizon as u32,
             groups: groups.iter().map(RecordedGroup::from).collect(),
         };
-        self.bytes += self.bag.write(self.predictions, entry.log_time_ns, &message)?;
+        self.bytes += self.bag.write(self.predictions, job.log_time_ns, &message)?;
         self.bag.flush()
     }
 
@@ -139,13 +140,13 @@ impl RecordingFile {
         stamp: Time,
         log_time_ns: u64,
     ) -> Result<u64, BagError> {
-        if !self.cameras.contains_key(camera) {
-            let name = self.topic_name(camera);
-            let topic = self.bag.add_topic::<Image>(&name)?;
-            let known = Camera { topic, written: Newest::default(), next: 0 };
-            self.cameras.insert(camera.to_owned(), known);
-        }
-        let Some(known) = self.cameras.get_mut(camera) else { unreachable!("it was put there") };
+        let known = match self.cameras.entry(camera.to_owned()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let topic = self.bag.add_topic::<Image>(&topic_name(&mut self.topics, camera))?;
+                place.insert(Camera { topic, written: Newest::default(), next: 0 })
+            }
+        };
         let this = Arc::downgrade(frame);
         let written = known.written.iter().find(|(_, written)| written.ptr_eq(&this));
         if let Some((number, _)) = written {
@@ -158,14 +159,14 @@ impl RecordingFile {
         known.written.push(number, this);
         Ok(number)
     }
+}
 
-    /// The topic of a camera, whose key may hold what ROS does not allow in a name.
-    fn topic_name(&mut self, camera: &str) -> String {
-        let allowed = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-        let mut name: String = FRAMES.chars().chain(camera.chars().map(allowed)).collect();
-        while !self.topics.insert(name.clone()) {
-            name.push('_');
-        }
-        name
+/// The topic of a camera, whose key may hold what ROS does not allow in a name; unlike all in `taken`.
+fn topic_name(taken: &mut BTreeSet<String>, camera: &str) -> String {
+    let allowed = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let mut name: String = FRAMES.chars().chain(camera.chars().map(allowed)).collect();
+    while !taken.insert(name.clone()) {
+        name.push('_');
     }
+    name
 }

@@ -131,7 +131,7 @@ impl From<&ActionGroup> for RecordedGroup {
     fn from(group: &ActionGroup) -> Self {
         Self {
             name: group.name.clone(),
-            representation: name(group.representation).to_owned(),
+            representation: name(group.representation),
             dim: group.dim as u32,
             values: group.values.clone(),
         }
@@ -144,27 +144,57 @@ impl RecordedGroup {
     /// # Errors
     /// A representation that there is not.
     pub fn into_group(self) -> Result<ActionGroup, RecordError> {
-        let known = REPRESENTATIONS.into_iter().find(|known| name(*known) == self.representation);
-        let representation = known.ok_or(RecordError::Representation(self.representation))?;
+        let known = serde_json::from_value(self.representation.as_str().into());
+        let representation = known.map_err(|_| RecordError::Representation(self.representation))?;
         let (name, dim, values) = (self.name, self.dim as usize, self.values);
         Ok(ActionGroup { name, representation, dim, values })
     }
 }
 
-const REPRESENTATIONS: [Representation; 5] = [
-    Representation::Absolute,
-    Representation::PoseRot6d,
-    Representation::PoseRotvec,
-    Representation::PoseMatrix,
-    Representation::Delta,
-];
+/// The name of a representation in all JSON of this program.
+fn name(representation: Representation) -> String {
+    let name = serde_json::to_value(representation).ok();
+    name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
 
-fn name(representation: Representation) -> &'static str {
-    match representation {
-        Representation::Absolute => "absolute",
-        Representation::PoseRot6d => "pose_rot6d",
-        Representation::PoseRotvec => "pose_rotvec",
-        Representation::PoseMatrix => "pose_matrix",
-        Representation::Delta => "delta",
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_representation_keeps_its_name() {
+        for (representation, expected) in [
+            (Representation::Absolute, "absolute"),
+            (Representation::PoseRot6d, "pose_rot6d"),
+            (Representation::PoseRotvec, "pose_rotvec"),
+            (Representation::PoseMatrix, "pose_matrix"),
+            (Representation::Delta, "delta"),
+        ] {
+            let group = ActionGroup { name: "arm".into(), representation, dim: 1, values: vec![] };
+            let recorded = RecordedGroup::from(&group);
+            assert_eq!(recorded.representation, expected);
+            assert_eq!(recorded.into_group().unwrap(), group);
+        }
+        let unknown =
+            RecordedGroup { name: "arm".into(), representation: "".into(), dim: 1, values: vec![] };
+        assert!(unknown.into_group().is_err());
+    }
+
+    #[test]
+    fn images_that_are_no_recorded_frames_are_refused() {
+        let frame = Frame::new(64, 64, vec![7; 64 * 64 * 3]).unwrap();
+        let stamp = Time { sec: 1, nanosec: 2 };
+        let image = Image::of("ego#view", 3, stamp, &frame);
+        assert_eq!(image.clone().into_frame().unwrap(), ("ego#view".into(), 3, frame));
+        let changed = |change: fn(&mut Image)| {
+            let mut image = image.clone();
+            change(&mut image);
+            image.into_frame().unwrap_err().to_string()
+        };
+        assert!(changed(|image| image.header.frame_id = "base".into()).contains("no number"));
+        assert!(changed(|image| image.header.frame_id = "a#b".into()).contains("no number"));
+        assert!(changed(|image| image.encoding = "bgr8".into()).contains("not rgb8"));
+        assert!(changed(|image| image.step += 6).contains("without padding"));
+        assert!(changed(|image| image.data.truncate(12_287)).contains("12287"));
     }
 }

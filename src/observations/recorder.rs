@@ -9,14 +9,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tracing::{info, warn};
 
-use super::file::{Entry, Identity, RecordingFile};
+use super::file::{Identity, Job, RecordingFile};
 use crate::bag::BagError;
+use crate::bag::limits::RESERVED_DISK_BYTES;
 use crate::contract::{ActionChunk, Noise, Observation, PredictOptions, Version};
+use crate::disk::free_bytes;
 
 /// Predictions that may wait to be written; each holds on to its frames.
 const QUEUE: usize = 8;
-/// What a recording leaves free on its disk.
-pub const RESERVED_DISK_BYTES: u64 = 1 << 30;
 
 /// How many predictions were recorded, and how many were not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,10 +28,10 @@ pub struct Counts {
     pub ended: Option<String>,
 }
 
-/// A recording in progress. [`Recorder::record`] hands predictions over to a thread of its own; dropping the recorder
-/// closes the recording as [`Recorder::finish`] does.
+/// A recording in progress. [`Recorder::record`] hands predictions over to a thread of its own. Dropping the recorder closes the
+/// recording as [`Recorder::finish`] does: both wait until what was handed over is written.
 pub struct Recorder {
-    queue: Option<SyncSender<Entry>>,
+    queue: Option<SyncSender<Job>>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     version: Version,
@@ -42,7 +42,7 @@ struct Shared {
     recorded: AtomicU64,
     dropped: AtomicU64,
     ended: Mutex<Option<String>>,
-    /// Time of the newest entry, nanoseconds.
+    /// Time of the newest job, nanoseconds.
     newest_ns: AtomicU64,
 }
 
@@ -60,7 +60,7 @@ impl Shared {
         }
     }
 
-    /// The wall clock, or a nanosecond after the entry before: the order of a recording is that of its times.
+    /// The wall clock, or a nanosecond after the job before: the order of a recording is that of its times.
     fn next_time(&self) -> u64 {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
@@ -80,11 +80,11 @@ impl Recorder {
         let version = identity.version;
         let file = RecordingFile::create(directory, identity)?;
         let shared = Arc::new(Shared::default());
-        let (queue, entries) = sync_channel(QUEUE);
+        let (queue, jobs) = sync_channel(QUEUE);
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("observations".to_owned())
-            .spawn(move || work(file, max_bytes, &entries, &of_thread))
+            .spawn(move || work(file, max_bytes, &jobs, &of_thread))
             .map_err(|error| BagError::Io { path: directory.into(), error })?;
         Ok(Self { queue: Some(queue), shared, thread: Some(thread), version })
     }
@@ -98,13 +98,13 @@ impl Recorder {
         outcome: Result<&ActionChunk, String>,
     ) {
         let default = || Noise::Seed(self.version.default_seed());
-        let entry = Entry {
+        let job = Job {
             log_time_ns: self.shared.next_time(),
             observation: Arc::clone(observation),
             noise: options.noise.clone().unwrap_or_else(default),
             outcome: outcome.map(|chunk| (chunk.horizon, chunk.groups.clone())),
         };
-        let sent = self.queue.as_ref().map(|queue| queue.try_send(entry));
+        let sent = self.queue.as_ref().map(|queue| queue.try_send(job));
         let full = match sent {
             Some(Ok(())) => return,
             Some(Err(TrySendError::Full(_))) => true,
@@ -145,16 +145,16 @@ impl Drop for Recorder {
     }
 }
 
-/// Writes until there are no more entries or something ends the recording; what comes after that counts as dropped.
-fn work(mut file: RecordingFile, max_bytes: u64, entries: &Receiver<Entry>, shared: &Shared) {
+/// Writes until there are no more jobs or something ends the recording; what comes after that counts as dropped.
+fn work(mut file: RecordingFile, max_bytes: u64, jobs: &Receiver<Job>, shared: &Shared) {
     let directory = file.directory().display().to_string();
     let mut end = None;
-    for entry in entries {
-        match room(&file, max_bytes).and_then(|()| file.write(&entry).map_err(Stop::from)) {
+    for job in jobs {
+        match room(&file, max_bytes).and_then(|()| file.write(&job).map_err(Stop::from)) {
             Ok(()) => {
                 shared.recorded.fetch_add(1, Ordering::Relaxed);
             }
-            Err(Stop::Entry(reason)) => {
+            Err(Stop::One(reason)) => {
                 shared.dropped.fetch_add(1, Ordering::Relaxed);
                 warn!("a prediction is not in the recording of observations: {reason}");
             }
@@ -170,7 +170,7 @@ fn work(mut file: RecordingFile, max_bytes: u64, entries: &Receiver<Entry>, shar
         Some(reason) => shared.end(format!("{directory}: {reason}")),
         None => info!("the recording of observations is complete: {directory}"),
     }
-    for _ in entries {
+    for _ in jobs {
         shared.dropped.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -178,7 +178,7 @@ fn work(mut file: RecordingFile, max_bytes: u64, entries: &Receiver<Entry>, shar
 /// Why a prediction is not written.
 enum Stop {
     /// It cannot be written; others can.
-    Entry(String),
+    One(String),
     /// Nothing more can.
     Recording(String),
 }
@@ -186,7 +186,7 @@ enum Stop {
 impl From<BagError> for Stop {
     fn from(error: BagError) -> Self {
         match error {
-            BagError::Message(reason) => Stop::Entry(reason.to_string()),
+            BagError::Message(reason) => Stop::One(reason.to_string()),
             error => Stop::Recording(describe(&error)),
         }
     }
@@ -205,9 +205,7 @@ fn room(file: &RecordingFile, max_bytes: u64) -> Result<(), Stop> {
         let reason = format!("it has {bytes} bytes and may have {max_bytes}");
         return Err(Stop::Recording(reason));
     }
-    let disk = rustix::fs::statvfs(file.directory())
-        .map_err(|error| Stop::Recording(error.to_string()))?;
-    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let free = free_bytes(file.directory()).map_err(|error| Stop::Recording(error.to_string()))?;
     if free < RESERVED_DISK_BYTES {
         return Err(Stop::Recording(format!("its disk has only {free} bytes left")));
     }

@@ -195,6 +195,10 @@ fn kinds_that_are_not_read_are_refused_by_name() {
         "{}",
         refusal(folder.path())
     );
+    let ros1 = folder.path().join("old.bag");
+    fs::write(&ros1, "#ROSBAG V2.0\nand so on").unwrap();
+    assert!(refusal(&ros1).contains("a bag of ROS 1"), "{}", refusal(&ros1));
+    assert!(refusal(Path::new("/dev/null")).contains("/dev/null is no bag"));
     metadata(folder.path(), "mcap", &[], "");
     assert!(refusal(folder.path()).contains("names no bag file"), "{}", refusal(folder.path()));
     metadata(folder.path(), "mcap", &["bag_0.mcap", "bag_0.mcap"], "");

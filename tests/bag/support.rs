@@ -180,6 +180,7 @@ pub fn fill(
     topics: &[(i64, &str, &str)],
     rows: &[(i64, i64, Vec<u8>)],
 ) {
+    connection.execute_batch("BEGIN").unwrap();
     for (id, name, encoding) in topics {
         let statement = "INSERT INTO topics (id, name, type, serialization_format) VALUES (?1, ?2, 'sensor_msgs/msg/JointState', ?3)";
         connection.execute(statement, (id, name, encoding)).unwrap();
@@ -188,6 +189,7 @@ pub fn fill(
         let statement = "INSERT INTO messages (topic_id, timestamp, data) VALUES (?1, ?2, ?3)";
         connection.execute(statement, (row.0, row.1, &row.2)).unwrap();
     }
+    connection.execute_batch("COMMIT").unwrap();
 }
 
 /// Rows of `/states` (topic 1), message `n` at second `n`.
