@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::contract::Version;
-use crate::weights::lock::{Lock, LockError, VARIABLE};
+use crate::weights::lock::{Lock, LockError};
 
 /// Fetches released checkpoints into the hub cache and verifies what lies on a disk.
 ///
@@ -20,8 +20,8 @@ use crate::weights::lock::{Lock, LockError, VARIABLE};
 /// HTTPS_PROXY and NO_PROXY mean what they mean there.
 #[derive(Debug, Args)]
 pub struct WeightsArgs {
-    /// Lock file to use instead of the built-in one.
-    #[arg(long, global = true, env = VARIABLE)]
+    /// Lock file to use instead of the built-in one, or of the one that GR00T_WEIGHTS_LOCK names.
+    #[arg(long, global = true, value_name = "FILE")]
     lock: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
@@ -40,8 +40,7 @@ enum Command {
 }
 
 pub fn run(args: &WeightsArgs) -> anyhow::Result<()> {
-    // A variable that is empty counts as not set.
-    let file = args.lock.as_deref().filter(|path| !path.as_os_str().is_empty());
+    let file = args.lock.as_deref();
     let lock = || Lock::find(file);
     match &args.command {
         Command::Fetch(fetch) => fetch::run(fetch, &lock()?),
