@@ -70,7 +70,6 @@ enum Command {
     /// Show action chunks as they arrive, and draw them.
     #[cfg(feature = "ros")]
     Watch(watch::WatchArgs),
-    /// Fetch released checkpoints, and verify them.
     Weights(weights::WeightsArgs),
 }
 

@@ -20,10 +20,10 @@ use crate::weights::verify::{self, Checked, Fault};
 /// The lock file that is written where no other is named.
 const DEFAULT: &str = "weights.lock";
 
-/// Verifies downloads and fills sizes and hashes that are not known yet into a lock file, whose comments stay.
+/// Fill sizes and hashes that are not known yet into a lock file, from downloads that are verified first.
 ///
 /// The file is that of --lock or GR00T_WEIGHTS_LOCK, or weights.lock in the current directory; where it does not exist, it becomes a copy of the built-in
-/// one. Use it with --lock or GR00T_WEIGHTS_LOCK.
+/// one. Its comments stay. Use it with --lock or GR00T_WEIGHTS_LOCK.
 #[derive(Debug, Args)]
 pub struct LockArgs {
     /// Versions to fill in, n15, n16 or n17; default: all that are in the cache.

@@ -13,7 +13,9 @@ use clap::{Args, Subcommand};
 use crate::contract::Version;
 use crate::weights::lock::{Lock, LockError};
 
-/// Fetches released checkpoints into the hub cache and verifies what lies on a disk.
+// What the commands do stands at their arguments, so that `--help` shows all of it.
+
+/// Fetch released checkpoints into the hub cache, and verify what lies on a disk.
 ///
 /// Which revisions and files are meant stands in weights.lock, which the program carries inside. The cache is that of Python's
 /// huggingface_hub: HF_HUB_CACHE, else HF_HOME/hub, else ~/.cache/huggingface/hub. HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE,
@@ -29,11 +31,8 @@ pub struct WeightsArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Download released checkpoints into the hub cache; goes on where an earlier run was interrupted.
     Fetch(fetch::FetchArgs),
-    /// Fill sizes and hashes that are not known yet into a lock file, from downloads that are verified first.
     Lock(lock::LockArgs),
-    /// Check sizes, hashes, and every tensor of a checkpoint; exit status 1 if anything is wrong.
     Verify(verify::VerifyArgs),
     /// List released checkpoints: revision, size, what is known of them, and where they are in the cache.
     List,

@@ -43,7 +43,7 @@ pub enum FetchError {
     Damaged { repo: String, file: String, expected: String, found: String },
 
     #[error(
-        "the disk of {} has {:.1} GB free, and {:.1} GB are still to come; make room, or set HF_HOME to a folder on another disk",
+        "the disk of {} has {:.3} GB free, and {:.3} GB are still to come; make room, or set HF_HOME to a folder on another disk",
         path.display(), *free as f64 / 1e9, *needed as f64 / 1e9
     )]
     NoRoom { path: PathBuf, needed: u64, free: u64 },
