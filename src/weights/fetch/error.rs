@@ -17,10 +17,10 @@ pub enum FetchError {
     Offline { repo: String, dir: PathBuf, missing: Vec<String> },
 
     #[error("{file} of {repo}: {error}")]
-    Http { repo: String, file: String, error: HttpError },
+    Http { repo: String, file: String, error: Box<HttpError> },
 
     #[error("{file} of {repo}, given up after {attempts} attempts without progress: {error}")]
-    GivenUp { repo: String, file: String, attempts: u32, error: HttpError },
+    GivenUp { repo: String, file: String, attempts: u32, error: Box<HttpError> },
 
     #[error(
         "{file} of {repo}: revision {wanted} was asked for, and the hub answers with {found}; the mirror or proxy in between is broken"
