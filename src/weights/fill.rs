@@ -21,8 +21,7 @@ impl Filler {
     /// Fills in sizes and hashes that are not known yet. `table` leads to the table that has `files`.
     pub fn files(&mut self, table: &[&str], checked: &[Checked]) {
         for Checked { path, size, sha256, .. } in checked {
-            let files = item(&mut self.document, table).and_then(|table| table.get_mut("files"));
-            let entry = files.and_then(|files| files.as_table_like_mut()?.get_mut(path));
+            let entry = item(&mut self.document, &[table, &["files", path]].concat());
             let Some(entry) = entry.and_then(Item::as_inline_table_mut) else { continue };
             let size = i64::try_from(*size).unwrap_or(i64::MAX);
             for (key, found) in [("size", Value::from(size)), ("sha256", Value::from(sha256))] {
@@ -55,8 +54,10 @@ impl Filler {
     }
 }
 
+/// The item under these keys; unlike by index, none is made.
 fn item<'a>(document: &'a mut DocumentMut, path: &[&str]) -> Option<&'a mut Item> {
-    path.iter().try_fold(document.as_item_mut(), |item, key| item.get_mut(key))
+    let below = |item: &'a mut Item, key: &&str| item.as_table_like_mut()?.get_mut(key);
+    path.iter().try_fold(document.as_item_mut(), below)
 }
 
 fn plain(value: &Value) -> String {

@@ -149,8 +149,7 @@ impl Lock {
     /// # Errors
     /// A file that cannot be read, or says something that is not understood.
     pub fn find(file: Option<&Path>) -> Result<Self, LockError> {
-        let variable = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
-        match file.map(Path::to_owned).or(variable.map(PathBuf::from)) {
+        match named(file) {
             Some(path) => Self::read(&path),
             None => Self::parse(BUILT_IN, Origin::BuiltIn),
         }
@@ -201,6 +200,12 @@ impl Lock {
             known: self.versions().map(Version::name).collect::<Vec<_>>().join(", "),
         })
     }
+}
+
+/// The lock file that is named: `file`, or that of the environment variable [`VARIABLE`].
+pub fn named(file: Option<&Path>) -> Option<PathBuf> {
+    let variable = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
+    file.map(Path::to_owned).or(variable.map(PathBuf::from))
 }
 
 /// The text of a lock file.

@@ -232,8 +232,9 @@ fn a_killed_download_goes_on_and_two_processes_share_the_work() {
     released.hub.forget();
     let run = || released.fetch().succeeded();
     std::thread::scope(|scope| {
-        let both = [scope.spawn(run), scope.spawn(run)];
-        both.map(|process| process.join().expect("a process"));
+        for process in [scope.spawn(run), scope.spawn(run)] {
+            process.join().expect("a process");
+        }
     });
     let resumed = released.hub.seen().into_iter().filter(|seen| seen.cdn && seen.from > Some(0));
     assert_eq!(resumed.count(), 1, "{:?}", released.hub.seen());

@@ -7,7 +7,7 @@ use gr00t_blackhole::weights::hub::Token;
 use gr00t_blackhole::weights::lock::FileEntry;
 
 use crate::server::Fault;
-use crate::support::{REPO, Rig, SHARD, SHARD_BYTES, files_in};
+use crate::support::{Notes, REPO, Rig, SHARD, SHARD_BYTES, files_in};
 
 fn status(code: u16) -> Fault {
     Fault::Status(code, vec![])
@@ -141,6 +141,22 @@ fn a_server_that_contradicts_itself_is_refused() {
 }
 
 #[test]
+fn a_server_that_names_no_hash_is_believed_and_that_is_told() {
+    let rig = Rig::new();
+    rig.hub.fault("HEAD", SHARD, 1, Fault::Tag("opaque-1"));
+    let blobs = rig.repo_dir().join("blobs");
+    fs::create_dir_all(&blobs).expect("folder");
+    // Nothing says of which content this is the beginning.
+    fs::write(blobs.join("opaque-1.incomplete"), "something").expect("left");
+    let notes = Notes::default();
+    rig.fetch_watched(&notes).expect("fetched");
+    rig.assert_whole();
+    assert!(blobs.join("opaque-1").exists());
+    let lines = notes.lines.lock().expect("lines").join("\n");
+    assert!(lines.contains(&format!("{SHARD}: the hub names no hash")), "{lines}");
+}
+
+#[test]
 fn what_is_no_hub_is_told() {
     let rig = Rig::new();
     rig.hub.fault("HEAD", "", 9, status(200));
@@ -151,7 +167,7 @@ fn what_is_no_hub_is_told() {
     assert!(rig.refused().contains("leads nowhere after 10 redirects"));
     let rig = Rig::new();
     rig.hub.fault("HEAD", "", 9, Fault::Status(302, vec![("Location", "ftp://x".to_owned())]));
-    assert!(rig.refused().contains("'ftp://x', which is no address"));
+    assert!(rig.refused().contains("'ftp://x', which is not followed"));
 }
 
 #[test]

@@ -51,6 +51,8 @@ pub enum Fault {
     NoRanges,
     /// The HEAD answer tells another size.
     Size(usize),
+    /// The HEAD answer tells an entity tag that is no hash.
+    Tag(&'static str),
     /// More bytes come than the size says.
     Longer,
     /// Another commit than the one asked for.
@@ -281,7 +283,10 @@ impl Connection {
             Some(Fault::Size(size)) => size,
             _ => stored.bytes.len(),
         };
-        let quoted = format!("\"{}\"", stored.tag());
+        let quoted = match fault {
+            Some(Fault::Tag(tag)) => format!("\"{tag}\""),
+            _ => format!("\"{}\"", stored.tag()),
+        };
         let mut headers = vec![("X-Repo-Commit", commit)];
         if stored.large {
             let location = format!("{}/{}?Signature=secret", self.cdn, stored.tag());

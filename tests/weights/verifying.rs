@@ -34,6 +34,13 @@ fn edit_header(shard: &Path, edit: impl FnOnce(&str) -> String) {
     file.write_all(text.as_bytes()).expect("written");
 }
 
+fn edit_headers(dir: &Path, edit: impl Fn(&str) -> String) {
+    let files = crate::support::files_in(dir).into_iter();
+    for shard in files.filter(|file| file.ends_with(".safetensors")) {
+        edit_header(&dir.join(shard), &edit);
+    }
+}
+
 fn edit_index(dir: &Path, edit: impl FnOnce(&mut serde_json::Map<String, Value>)) {
     let path = dir.join(INDEX);
     let mut index: Value = serde_json::from_slice(&fs::read(&path).expect("index")).expect("JSON");
@@ -65,9 +72,8 @@ fn a_good_checkpoint_has_no_fault_and_unused_tensors_are_told() {
 fn every_tensor_is_looked_at_and_not_the_first_one_alone() {
     let released = Released::new();
     let dir = released.copied("damaged");
-    let shard = dir.join(released.shard());
     // Two tensors change their names to ones that the network does not know.
-    edit_header(&shard, |text| {
+    edit_headers(&dir, |text| {
         text.replace("vlln.weight", "vlln.weighs").replace("vlln.bias", "vlln.bios")
     });
     let found = faults(&plain(&dir)).join("\n");
@@ -90,18 +96,14 @@ fn a_wrong_shape_names_tensor_found_and_expected() {
     let name = "action_head.position_embedding.weight";
     let [rows, columns] = *stored.shape(name).expect("tensor") else { panic!("two sides") };
     drop(stored);
-    for shard in
-        crate::support::files_in(&dir).into_iter().filter(|file| file.ends_with(".safetensors"))
-    {
-        let from = format!("[{rows},{columns}]");
-        edit_header(&dir.join(shard), |text| match text.find(&format!("\"{name}\"")) {
-            Some(at) => {
-                let (before, entry) = text.split_at(at);
-                before.to_owned() + &entry.replacen(&from, &format!("[{columns},{rows}]"), 1)
-            }
-            None => text.to_owned(),
-        });
-    }
+    let from = format!("[{rows},{columns}]");
+    edit_headers(&dir, |text| match text.find(&format!("\"{name}\"")) {
+        Some(at) => {
+            let (before, entry) = text.split_at(at);
+            before.to_owned() + &entry.replacen(&from, &format!("[{columns},{rows}]"), 1)
+        }
+        None => text.to_owned(),
+    });
     let found = faults(&plain(&dir)).join("\n");
     assert!(
         found.contains(&format!(

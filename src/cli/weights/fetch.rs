@@ -15,6 +15,10 @@ use crate::weights::licence::Terms;
 use crate::weights::locate::{folder, missing, tokenizer_hint};
 use crate::weights::lock::{HubFiles, Lock, Release, Tokenizer};
 
+/// Download released checkpoints into the hub cache; goes on where an earlier run was interrupted.
+///
+/// Fetches the files that the lock file lists, compares sizes and hashes on the way, and the tokenizer's files where they are
+/// on a hub. The licence is shown and accepted once.
 #[derive(Debug, Args)]
 pub struct FetchArgs {
     /// Versions to fetch, n15, n16 or n17; may be repeated.

@@ -3,7 +3,7 @@
 use super::gigabytes;
 use crate::contract::Version;
 use crate::weights::cache::Cache;
-use crate::weights::locate;
+use crate::weights::locate::{self, LocateError};
 use crate::weights::lock::{HubFiles, Lock, Release, Tokenizer};
 
 pub fn run(lock: &Lock) -> anyhow::Result<()> {
@@ -19,6 +19,7 @@ fn describe(version: Version, release: &Release, lock: &Lock, cache: &Cache) -> 
     let Release { weights, tensors, tensor_bytes, licence, tokenizer } = release;
     let state = match locate::snapshot(lock, cache, version) {
         Ok(dir) => format!("in {}", dir.display()),
+        Err(LocateError::Absent { .. }) => "not in the cache".to_owned(),
         Err(error) => format!("not ready: {error}"),
     };
     let tokenizer = match tokenizer {

@@ -1,7 +1,7 @@
 //! `weights lock`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -12,16 +12,18 @@ use crate::contract::Version;
 use crate::weights::cache::{Cache, MAIN};
 use crate::weights::fill::Filler;
 use crate::weights::locate;
-use crate::weights::lock::{BUILT_IN, Lock, Origin, Release, Tokenizer, VARIABLE, read_text};
+use crate::weights::lock::{
+    BUILT_IN, Lock, Origin, Release, Tokenizer, VARIABLE, named, read_text,
+};
 use crate::weights::verify::{self, Checked, Fault};
 
 /// The lock file that is written where no other is named.
 const DEFAULT: &str = "weights.lock";
 
-/// Verifies downloads and fills sizes and hashes that are not known yet into a lock file, whose comments stay.
+/// Fill sizes and hashes that are not known yet into a lock file, from downloads that are verified first.
 ///
-/// The file is that of --lock, or weights.lock in the current directory; where it does not exist, it becomes a copy of the built-in
-/// one. Use it with --lock or GR00T_WEIGHTS_LOCK.
+/// The file is that of --lock or GR00T_WEIGHTS_LOCK, or weights.lock in the current directory; where it does not exist, it becomes a copy of the built-in
+/// one. Its comments stay. Use it with --lock or GR00T_WEIGHTS_LOCK.
 #[derive(Debug, Args)]
 pub struct LockArgs {
     /// Versions to fill in, n15, n16 or n17; default: all that are in the cache.
@@ -30,7 +32,7 @@ pub struct LockArgs {
 }
 
 pub fn run(args: &LockArgs, file: Option<&Path>) -> anyhow::Result<()> {
-    let path: PathBuf = file.map_or_else(|| DEFAULT.into(), Path::to_owned);
+    let path = named(file).unwrap_or_else(|| DEFAULT.into());
     let text = if path.exists() { read_text(&path)? } else { BUILT_IN.to_owned() };
     let lock = Lock::parse(&text, Origin::File(path.clone()))?;
     let cache = Cache::from_env();

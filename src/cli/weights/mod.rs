@@ -11,17 +11,19 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::contract::Version;
-use crate::weights::lock::{Lock, LockError, VARIABLE};
+use crate::weights::lock::{Lock, LockError};
 
-/// Fetches released checkpoints into the hub cache and verifies what lies on a disk.
+// What the commands do stands at their arguments, so that `--help` shows all of it.
+
+/// Fetch released checkpoints into the hub cache, and verify what lies on a disk.
 ///
 /// Which revisions and files are meant stands in weights.lock, which the program carries inside. The cache is that of Python's
 /// huggingface_hub: HF_HUB_CACHE, else HF_HOME/hub, else ~/.cache/huggingface/hub. HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE,
 /// HTTPS_PROXY and NO_PROXY mean what they mean there.
 #[derive(Debug, Args)]
 pub struct WeightsArgs {
-    /// Lock file to use instead of the built-in one.
-    #[arg(long, global = true, env = VARIABLE)]
+    /// Lock file to use instead of the built-in one, or of the one that GR00T_WEIGHTS_LOCK names.
+    #[arg(long, global = true, value_name = "FILE")]
     lock: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
@@ -29,19 +31,15 @@ pub struct WeightsArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Download released checkpoints into the hub cache; goes on where an earlier run was interrupted.
     Fetch(fetch::FetchArgs),
-    /// Fill sizes and hashes that are not known yet into a lock file, from downloads that are verified first.
     Lock(lock::LockArgs),
-    /// Check sizes, hashes, and every tensor of a checkpoint; exit status 1 if anything is wrong.
     Verify(verify::VerifyArgs),
     /// List released checkpoints: revision, size, what is known of them, and where they are in the cache.
     List,
 }
 
 pub fn run(args: &WeightsArgs) -> anyhow::Result<()> {
-    // A variable that is empty counts as not set.
-    let file = args.lock.as_deref().filter(|path| !path.as_os_str().is_empty());
+    let file = args.lock.as_deref();
     let lock = || Lock::find(file);
     match &args.command {
         Command::Fetch(fetch) => fetch::run(fetch, &lock()?),

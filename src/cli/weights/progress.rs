@@ -13,6 +13,10 @@ use crate::weights::fetch::Watcher;
 /// How often a line is written where there is no terminal.
 const LINE_PERIOD: Duration = Duration::from_secs(10);
 
+/// Short enough for a bar beside a shard's name on 80 columns.
+const FILE_BAR: &str = "{msg:33!} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec}";
+const ALL_BAR: &str = "{msg:33!} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta} left";
+
 /// Bars of files and of all of them together.
 pub struct Files {
     bars: MultiProgress,
@@ -108,14 +112,11 @@ impl Watcher for Files {
     fn planned(&self, files: &[(&str, u64)]) {
         let mut state = self.state();
         for (name, size) in files {
-            let template = "{msg:42!} {wide_bar} {bytes:>11}/{total_bytes:11} {bytes_per_sec:>12}";
-            let bar = self.bar(name, *size, template);
+            let bar = self.bar(name, *size, FILE_BAR);
             state.files.insert((*name).to_owned(), File { bar, size: *size, position: None });
         }
-        let template =
-            "{msg:42!} {wide_bar} {bytes:>11}/{total_bytes:11} {bytes_per_sec:>12} {eta} left";
         let total = files.iter().map(|(_, size)| size).sum();
-        state.all = self.bar("all", total, template);
+        state.all = self.bar("all", total, ALL_BAR);
         state.started = Instant::now();
     }
 

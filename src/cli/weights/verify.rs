@@ -14,10 +14,10 @@ use crate::weights::locate;
 use crate::weights::lock::{Lock, Release, Tokenizer};
 use crate::weights::verify::{self, Checked, Report};
 
-/// Checks sizes and hashes of the files, the index against the headers of the shards, and every tensor of the network with its
-/// shape. Prints one line for each fault.
+/// Check sizes, hashes, and every tensor of a checkpoint; exit status 1 if anything is wrong.
 ///
-/// Without an option, every released checkpoint that is in the cache. Hashes that are not known yet are not compared; in a hub
+/// Compares the index with the headers of the shards, and those with every tensor of the network and its shape. Prints one line
+/// for each fault. Without an option, every released checkpoint that is in the cache. Hashes that are not known yet are not compared; in a hub
 /// cache the names of the blobs are hashes, too.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {

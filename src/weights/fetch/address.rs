@@ -2,7 +2,8 @@
 
 use ureq::http::Uri;
 
-/// The address that `location` names, as seen from `base`; `None` if it is none.
+/// The address that `location` names, as seen from `base`; `None` if it is none, or leads from an encrypted connection to a plain
+/// one.
 pub fn follow(base: &Uri, location: &str) -> Option<Uri> {
     let (scheme, authority) = (base.scheme_str()?, base.authority()?);
     let text = match location {
@@ -20,7 +21,8 @@ pub fn follow(base: &Uri, location: &str) -> Option<Uri> {
         }
     };
     let address: Uri = text.parse().ok()?;
-    address.authority().is_some().then_some(address)
+    let exposed = scheme == "https" && address.scheme_str() != Some("https");
+    (address.authority().is_some() && !exposed).then_some(address)
 }
 
 /// Whether two addresses are of the same scheme, host and port, so that what one may know the other may, too.
@@ -36,6 +38,8 @@ pub fn same_origin(one: &Uri, other: &Uri) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn address(text: &str) -> Uri {
@@ -53,8 +57,18 @@ mod tests {
         ] {
             assert_eq!(follow(&base, location), Some(address(expected)), "{location}");
         }
-        for location in ["", "ftp://x/y", "javascript:x", "http://"] {
+        for location in ["", "ftp://x/y", "javascript:x", "http://", "https://", "http://cdn/x"] {
             assert_eq!(follow(&base, location), None, "{location}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_location_is_followed_or_refused(location in any::<String>()) {
+            if let Some(address) = follow(&address("https://hub/a/b"), &location) {
+                prop_assert!(address.authority().is_some());
+                prop_assert_eq!(address.scheme_str(), Some("https"));
+            }
         }
     }
 

@@ -38,8 +38,14 @@ pub struct Wanted<'a> {
 
 /// Why an attempt ended.
 enum Ended {
-    Request(HttpError),
+    Request(Box<HttpError>),
     Otherwise(FetchError),
+}
+
+impl From<HttpError> for Ended {
+    fn from(error: HttpError) -> Self {
+        Self::Request(Box::new(error))
+    }
 }
 
 impl From<FetchError> for Ended {
@@ -61,14 +67,14 @@ impl Work<'_> {
                 Ok(answer) => return Ok(answer),
                 Err(error) => {
                     failed += 1;
-                    self.wait(file, failed, error)?;
+                    self.wait(file, failed, Box::new(error))?;
                 }
             }
         }
     }
 
     /// Waits after the `failed`-th attempt in vain.
-    fn wait(&self, file: &str, failed: u32, error: HttpError) -> Result<(), FetchError> {
+    fn wait(&self, file: &str, failed: u32, error: Box<HttpError>) -> Result<(), FetchError> {
         let (repo, file) = (self.repo.to_owned(), file.to_owned());
         if !error.passes() {
             return Err(FetchError::Http { repo, file, error });
@@ -103,6 +109,10 @@ impl Work<'_> {
     fn download(&self, wanted: &Wanted<'_>, blob: &Path) -> Result<(), FetchError> {
         let Remote { tag, size, .. } = &wanted.remote;
         let content = Content::of_tag(tag);
+        if content.is_none() && wanted.entry.sha256.is_none() {
+            self.watcher
+                .note(&format!("{}: the hub names no hash; only its size is checked", wanted.path));
+        }
         let path = self.cache.incomplete(tag);
         let mut part = Part::open(&path, *size, content.as_ref(), self.stop)?;
         let mut left_by_another_run = part.length() > 0;
@@ -164,7 +174,7 @@ impl Work<'_> {
         let (address, response) = self
             .client
             .read(self.repo, revision, wanted.path, part.length())
-            .map_err(Ended::Request)?;
+            .map_err(Ended::from)?;
         let host = host(&address);
         let begin = first_byte(&response);
         if begin != Some(part.length()) {
@@ -174,11 +184,11 @@ impl Work<'_> {
         }
         if begin.is_none_or(|begin| begin > 0 && begin != part.length()) {
             let error = io::Error::other("the server gives another range than the one asked for");
-            return Err(Ended::Request(HttpError::Cut { have: 0, size: *size, error }));
+            return Err(Ended::from(HttpError::Cut { have: 0, size: *size, error }));
         }
         if let Some(found) = total(&response).filter(|total| total != size) {
             let found = format!("a file of {found} bytes");
-            return Err(Ended::Request(HttpError::Size { host, size: *size, found }));
+            return Err(Ended::from(HttpError::Size { host, size: *size, found }));
         }
         self.receive(wanted, part, response.into_body(), &host)
     }
@@ -191,7 +201,7 @@ impl Work<'_> {
         host: &str,
     ) -> Result<(), Ended> {
         let size = wanted.remote.size;
-        let cut = |have, error| Ended::Request(HttpError::Cut { have, size, error });
+        let cut = |have, error| Ended::from(HttpError::Cut { have, size, error });
         let mut reader = body.into_reader();
         let mut buffer = vec![0; PIECE_BYTES];
         loop {
@@ -203,7 +213,7 @@ impl Work<'_> {
                 }
                 Ok(count) if count as u64 > size - part.length() => {
                     let (host, found) = (host.to_owned(), "more".to_owned());
-                    return Err(Ended::Request(HttpError::Size { host, size, found }));
+                    return Err(Ended::from(HttpError::Size { host, size, found }));
                 }
                 Ok(count) => {
                     part.append(&buffer[..count])?;

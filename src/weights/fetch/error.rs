@@ -17,10 +17,10 @@ pub enum FetchError {
     Offline { repo: String, dir: PathBuf, missing: Vec<String> },
 
     #[error("{file} of {repo}: {error}")]
-    Http { repo: String, file: String, error: HttpError },
+    Http { repo: String, file: String, error: Box<HttpError> },
 
     #[error("{file} of {repo}, given up after {attempts} attempts without progress: {error}")]
-    GivenUp { repo: String, file: String, attempts: u32, error: HttpError },
+    GivenUp { repo: String, file: String, attempts: u32, error: Box<HttpError> },
 
     #[error(
         "{file} of {repo}: revision {wanted} was asked for, and the hub answers with {found}; the mirror or proxy in between is broken"
@@ -43,7 +43,7 @@ pub enum FetchError {
     Damaged { repo: String, file: String, expected: String, found: String },
 
     #[error(
-        "the disk of {} has {:.1} GB free, and {:.1} GB are still to come; make room, or set HF_HOME to a folder on another disk",
+        "the disk of {} has {:.3} GB free, and {:.3} GB are still to come; make room, or set HF_HOME to a folder on another disk",
         path.display(), *free as f64 / 1e9, *needed as f64 / 1e9
     )]
     NoRoom { path: PathBuf, needed: u64, free: u64 },

@@ -82,7 +82,7 @@ pub enum HttpError {
     NoHub { address: String, lacking: &'static str },
     #[error("{address} leads nowhere after {MAX_HOPS} redirects")]
     Redirects { address: String },
-    #[error("a redirect of {host} leads to '{location}', which is no address")]
+    #[error("a redirect of {host} leads to '{location}', which is not followed")]
     Location { host: String, location: String },
     #[error("{host} sends {found}, and {size} bytes were announced")]
     Size { host: String, size: u64, found: String },

@@ -64,6 +64,16 @@ fn values_that_would_lead_elsewhere_are_refused() {
     }
 }
 
+proptest::proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in ".{0,200}", at in 0..BUILT_IN.len()) {
+        let _ = Lock::parse(&text, Origin::BuiltIn);
+        if BUILT_IN.is_char_boundary(at) {
+            let _ = Lock::parse(&(BUILT_IN[..at].to_owned() + &text), Origin::BuiltIn);
+        }
+    }
+}
+
 #[test]
 fn a_version_that_the_file_does_not_have_is_named() {
     let lock = Lock::parse("", Origin::File("/some/weights.lock".into())).expect("empty");
