@@ -99,7 +99,6 @@ fn errors_against_a_trajectory_are_those_that_a_hand_computes() {
     let rig = Rig::new(Version::N16);
     record(&rig, trajectories);
     let replay = run(&request(&rig));
-    let _ = gr00t_blackhole::replay::write(&replay, std::path::Path::new("/tmp/rp/commands"));
     let commands = replay.report.commands.as_ref().expect("found by its type");
     assert_eq!((commands.topic.as_str(), commands.messages), (TRAJECTORIES, 8));
     let waist = commands.groups.iter().find(|group| group.group == "waist").expect("compared");

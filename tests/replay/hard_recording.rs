@@ -125,7 +125,6 @@ fn replayed() -> (Rig, Replay) {
     let rig = Rig::new(Version::N17);
     record(&rig);
     let replay = run(&request(&rig));
-    let _ = gr00t_blackhole::replay::write(&replay, std::path::Path::new("/tmp/rp/hard"));
     (rig, replay)
 }
 
