@@ -62,10 +62,17 @@ impl<E: std::error::Error + Send + Sync> From<DrawingAreaErrorKind<E>> for PlotE
 /// # Errors
 /// No chunks, more than `MAX_PANELS` dimensions, or a file that cannot be written.
 pub fn save_png(chunks: &[ChunkView], observed: &[Observed], path: &Path) -> Result<(), PlotError> {
-    let picture = draw(chunks, observed)?;
+    encode_png(&draw(chunks, observed)?, path)
+}
+
+/// Writes a picture as small as it gets; pictures are rare.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn encode_png(picture: &RgbImage, path: &Path) -> Result<(), PlotError> {
     let save_error = |error| PlotError::Save { path: path.into(), error };
     let file = File::create(path).map_err(|error| save_error(ImageError::IoError(error)))?;
-    // Smaller by half than the encoder's default, and pictures are rare.
+    // Smaller by half than the encoder's default.
     let encoder = PngEncoder::new_with_quality(
         BufWriter::new(file),
         CompressionType::Best,

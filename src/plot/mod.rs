@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::contract::{ActionChunk, ActionGroup, Representation};
 
-pub(crate) use figure::{FONT, register_font};
+pub(crate) use figure::{FONT, encode_png, register_font};
 pub use figure::{PlotError, save_png};
 pub use table::table;
 

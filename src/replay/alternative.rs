@@ -196,7 +196,8 @@ fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
         aa += a * a;
         bb += b * b;
     }
-    (aa > 0.0 && bb > 0.0).then(|| ab / (aa.sqrt() * bb.sqrt()))
+    // The root of a square is exact, so that equal values have exactly 1.
+    (aa > 0.0 && bb > 0.0).then(|| (ab / (aa * bb).sqrt()).clamp(-1.0, 1.0))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ pub struct Chart {
     /// Of the values; empty where nobody knows it.
     pub unit: String,
     pub lines: Vec<Line>,
-    /// Times during which predictions were refused.
+    /// Times during which an input kept the policy from predicting.
     pub outages: Vec<[f64; 2]>,
     /// Moments of another instruction or of a jump of the clock.
     pub marks: Vec<f64>,
@@ -74,6 +74,25 @@ impl Line {
     }
 }
 
+/// Points in parts: where the time from one to the next is much longer than usual, nothing connects them.
+pub fn parted(points: Vec<(f64, f64)>) -> Vec<Vec<(f64, f64)>> {
+    /// Times the median distance.
+    const GAP: f64 = 2.5;
+    let mut steps: Vec<f64> = points.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    steps.sort_by(f64::total_cmp);
+    let usual = steps.get(steps.len() / 2).copied().unwrap_or(f64::INFINITY);
+    let mut parts: Vec<Vec<(f64, f64)>> = Vec::new();
+    for point in points {
+        match parts.last_mut() {
+            Some(part) if part.last().is_some_and(|last| point.0 - last.0 <= GAP * usual) => {
+                part.push(point);
+            }
+            _ => parts.push(vec![point]),
+        }
+    }
+    parts
+}
+
 /// Every so many points, and the last.
 fn thinned(part: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let step = part.len().div_ceil(MAX_POINTS).max(1);
@@ -127,6 +146,15 @@ mod tests {
         assert!(range.start < 1.0 && range.end > 3.0);
         let flat = line(&[5.0, 5.0]).value_range();
         assert!(flat.start < 5.0 && flat.end > 5.0);
+    }
+
+    #[test]
+    fn a_long_gap_is_not_bridged() {
+        let at = |seconds: f64| (seconds, 1.0);
+        let parts = parted([0.0, 0.5, 1.0, 1.6, 3.5, 4.0].map(at).into());
+        assert_eq!(parts, [vec![at(0.0), at(0.5), at(1.0), at(1.6)], vec![at(3.5), at(4.0)]]);
+        assert_eq!(parted(vec![at(1.0)]), [vec![at(1.0)]]);
+        assert_eq!(parted(vec![]), [] as [Vec<(f64, f64)>; 0]);
     }
 
     #[test]

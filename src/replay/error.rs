@@ -14,10 +14,10 @@ pub enum ReplayError {
     #[error(transparent)]
     Params(#[from] ParamErrors),
     #[error(transparent)]
-    Policy(#[from] PolicyError),
+    Policy(Box<PolicyError>),
     /// The other policy of a comparison.
     #[error("--against: {0}")]
-    Against(PolicyError),
+    Against(Box<PolicyError>),
     #[error("the recording has no messages")]
     Empty,
     #[error("{}", .0.join("\n"))]
@@ -31,6 +31,12 @@ pub enum ReplayError {
     Write { path: PathBuf, error: std::io::Error },
     #[error("cannot draw {}: {problem}", path.display())]
     Draw { path: PathBuf, problem: String },
+}
+
+impl From<PolicyError> for ReplayError {
+    fn from(error: PolicyError) -> Self {
+        ReplayError::Policy(Box::new(error))
+    }
 }
 
 impl ReplayError {

@@ -1,6 +1,6 @@
 //! The report in sentences, as a person would write it.
 
-use super::equality::Equality;
+use super::compared;
 use super::outages::{Outage, OutageKind};
 use super::report::{InputFacts, MessageKind, Report};
 
@@ -51,15 +51,15 @@ pub fn findings(report: &Report) -> Vec<String> {
         }),
         "failures",
     );
-    borders(report, &mut said);
-    commands(report, &mut said);
+    compared::borders(report, &mut said);
+    compared::commands(report, &mut said);
     if let Some(equality) = &report.recorded_chunks {
-        said.push(equal("the recorded chunks", equality));
+        said.push(compared::equal("the recorded chunks", equality));
     }
     if let Some(equality) = &report.previous {
-        said.push(equal("the previous run", equality));
+        said.push(compared::equal("the previous run", equality));
     }
-    against(report, &mut said);
+    compared::against(report, &mut said);
     for bound in &report.bounds {
         let verdict = if bound.kept { "Kept" } else { "BROKEN" };
         said.push(format!("{verdict}: {}; measured {}.", bound.bound, bound.measured));
@@ -71,9 +71,9 @@ pub fn findings(report: &Report) -> Vec<String> {
 fn overview(report: &Report) -> String {
     let moments = &report.moments;
     let others = [
-        (moments.refused, "refused"),
+        (moments.refused, "predictions refused"),
         (moments.unchanged, "skipped since nothing new had come"),
-        (moments.failed, "without a chunk"),
+        (moments.failed, "gave no chunk"),
     ];
     let others: Vec<String> = others
         .iter()
@@ -116,8 +116,8 @@ fn input(input: &InputFacts) -> String {
         (Some(mean), _) => format!(" at {mean:.1} Hz"),
         _ => String::new(),
     };
-    let mut text =
-        format!("{} on {}: {}{rate}", input.name, input.topic, counted(input.received, "message"));
+    let on = if input.name == input.topic { String::new() } else { format!(" on {}", input.topic) };
+    let mut text = format!("{}{on}: {}{rate}", input.name, counted(input.received, "message"));
     if input.lost > 0 {
         text += &format!(", {} lost by the stamps", input.lost);
     }
@@ -182,121 +182,6 @@ fn outage(outage: &Outage) -> String {
     }
 }
 
-fn borders(report: &Report, said: &mut Vec<String>) {
-    let borders = &report.borders;
-    if borders.count == 0 {
-        return;
-    }
-    for (group, of) in &borders.groups {
-        let turn = of
-            .rotation_max
-            .map_or(String::new(), |rotation| format!(", turning by {rotation:.4} rad at most"));
-        let acceleration = of
-            .acceleration_max
-            .map_or(String::new(), |value| format!("; acceleration {value:.3} at most"));
-        said.push(format!(
-            "{group}: from chunk to chunk the command jumps by {:.4} (median), {:.4} at most, at {}{turn}{acceleration}.",
-            of.jump_median, of.jump_max, time(of.jump_max_at_s)
-        ));
-    }
-    if let Some(at_s) = borders.longest_stall_at_s {
-        said.push(format!(
-            "{} of {} chunks came when the one before had run out; the longest stall was {:.0} ms, until {}.",
-            borders.stalls,
-            borders.count,
-            borders.longest_stall_ms,
-            time(at_s)
-        ));
-    }
-}
-
-fn commands(report: &Report, said: &mut Vec<String>) {
-    let Some(commands) = &report.commands else {
-        said.push(
-            "The recording has no commands to compare with: neither one JointTrajectory nor recorded chunks; \
-             --commands names a topic of JointState targets."
-                .to_owned(),
-        );
-        return;
-    };
-    for group in &commands.groups {
-        let (executed, horizon) = (&group.executed, &group.horizon);
-        let (Some(mae), Some(mse), Some(max)) = (executed.mae, executed.mse, executed.max_abs)
-        else {
-            said.push(format!(
-                "{} against {}: nothing was recorded at the times of its rows.",
-                group.group, commands.topic
-            ));
-            continue;
-        };
-        let worst = group
-            .dimensions
-            .iter()
-            .filter_map(|dimension| Some((dimension.executed.mae?, dimension.label.as_str())));
-        let worst = worst.max_by(|(a, _), (b, _)| a.total_cmp(b));
-        let worst = worst.map_or(String::new(), |(mae, label)| format!(", worst {label} {mae:.4}"));
-        let whole = horizon.mae.map_or(String::new(), |mae| format!(" ({mae:.4} over all rows)"));
-        said.push(format!(
-            "{} against {}: MAE {mae:.4}{whole}, MSE {mse:.6}, at most {max:.4}{worst}.",
-            group.group, commands.topic
-        ));
-    }
-    for group in &commands.not_compared {
-        said.push(format!("{} is not compared: {}.", group.group, group.why));
-    }
-}
-
-fn equal(with: &str, equality: &Equality) -> String {
-    let Equality { compared, equal, other_observation, .. } = equality;
-    let mut text = format!("{equal} of {compared} chunks are those of {with} bit for bit");
-    for (count, what) in [
-        (equality.only_here, "have none to be compared with"),
-        (equality.only_there, "are there and not here"),
-        (*other_observation, "were made from another observation"),
-    ] {
-        if count > 0 {
-            text += &format!("; {count} {what}");
-        }
-    }
-    if let Some(first) = &equality.first_difference {
-        text += &format!(
-            "; the first difference is in chunk {} at {}: {}{}",
-            first.chunk,
-            time(first.at_s),
-            first.text,
-            if first.same_observation { "" } else { " (from another observation)" }
-        );
-    }
-    text + "."
-}
-
-fn against(report: &Report, said: &mut Vec<String>) {
-    let Some(fidelity) = &report.against else { return };
-    let groups: Vec<String> = fidelity
-        .groups
-        .iter()
-        .map(|(group, of)| {
-            let pcc = of.pcc.map_or("no correlation, since it never changes".to_owned(), |pcc| {
-                format!("PCC {pcc:.9}")
-            });
-            let apart =
-                if of.max_abs == 0.0 { "0".to_owned() } else { format!("{:.3e}", of.max_abs) };
-            format!("{group} max|d| {apart}, {pcc}")
-        })
-        .collect();
-    said.push(format!(
-        "Against {}: {} of {} chunks are equal bit for bit; {}.",
-        fidelity.against,
-        fidelity.equal,
-        fidelity.chunks,
-        groups.join("; ")
-    ));
-    if let Some(reason) = &fidelity.first_failure {
-        let count = counted(fidelity.failed as u64, "observation");
-        said.push(format!("Against {}: no chunk for {count}: {reason}.", fidelity.against));
-    }
-}
-
 fn of_kind(kind: &MessageKind) -> String {
     let when = if kind.count == 1 {
         format!("at {}", time(kind.first_s))
@@ -316,10 +201,12 @@ fn some(said: &mut Vec<String>, sentences: impl Iterator<Item = String>, what: &
     }
 }
 
-fn time(seconds: f64) -> String {
+/// As sentences have it.
+pub fn time(seconds: f64) -> String {
     format!("{seconds:.3} s")
 }
 
-fn counted(count: u64, what: &str) -> String {
+/// A number and what it counts.
+pub fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

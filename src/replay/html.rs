@@ -245,7 +245,7 @@ fn legend(page: &mut String, charts: &[Chart]) {
         );
     }
     if charts.iter().any(|chart| !chart.outages.is_empty()) {
-        page.push_str("<svg viewBox=\"0 0 28 10\"><rect class=\"outage\" width=\"28\" height=\"10\"/></svg>nothing predicted");
+        page.push_str("<svg viewBox=\"0 0 28 10\"><rect class=\"outage\" width=\"28\" height=\"10\"/></svg>an input is out");
     }
     if charts.iter().any(|chart| !chart.marks.is_empty()) {
         page.push_str("<svg viewBox=\"0 0 28 10\"><path class=\"mark\" d=\"M14 0V10\"/></svg>new instruction, or jump of the clock");

@@ -45,7 +45,7 @@ impl InputLog {
     /// A message was refused.
     pub fn refused(&mut self, reason: &str, log_ns: i64, steady_ns: i64) {
         self.stats.refused(reason, steady_ns);
-        note(&mut self.refusals, reason, log_ns, |text| without_numbers(text));
+        note(&mut self.refusals, reason, log_ns, without_numbers);
     }
 
     /// A message has this format.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::chart::{Chart, Line, Style};
+use super::chart::{Chart, Line, Style, parted};
 use super::events::Predicted;
 use super::facts::age_list;
 use super::open_loop::{executed_rows, recorded};
@@ -129,7 +129,7 @@ impl Replay {
             let ages = age_list(&self.events, log);
             let points =
                 ages.iter().map(|(log_ns, age)| (seconds_since(self.start_ns, *log_ns), *age));
-            Line::new(&log.name, Style::Numbered(number), vec![points.collect()])
+            Line::new(&log.name, Style::Numbered(number), parted(points.collect()))
         });
         let chart = self.chart("age when predicted from".to_owned(), "ms", lines.collect());
         self.section("Ages of the inputs", "ages", chart)
@@ -138,7 +138,7 @@ impl Replay {
     /// How long predictions took here.
     pub(super) fn latencies(&self) -> Section {
         let points = self.latency.chunks.iter().map(|chunk| (chunk.at_s, chunk.predict_ms));
-        let line = Line::new("prediction", Style::Numbered(0), vec![points.collect()]);
+        let line = Line::new("prediction", Style::Numbered(0), parted(points.collect()));
         let chart = self.chart("time of a prediction on this machine".to_owned(), "ms", vec![line]);
         self.section("Latency", "latency", chart)
     }

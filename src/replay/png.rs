@@ -7,9 +7,9 @@ use image::RgbImage;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::chart::{Chart, Line, Style, number, ticks};
+use super::chart::{Chart, Line, Style, number};
 use super::error::ReplayError;
-use crate::plot::{FONT, register_font};
+use crate::plot::{FONT, encode_png, register_font};
 
 const WIDTH: u32 = 1400;
 const PANEL: u32 = 190;
@@ -33,6 +33,9 @@ const NUMBERED: [RGBColor; 6] = [
     RGBColor(90, 90, 90),
 ];
 
+/// What the shaded times are.
+const OUT: &str = "an input is out";
+
 type Area<'a> = DrawingArea<BitMapBackend<'a>, plotters::coord::Shift>;
 
 /// Writes diagrams that share a title and a range of time.
@@ -47,11 +50,7 @@ pub fn save(
 ) -> Result<(), ReplayError> {
     let error = |problem: String| ReplayError::Draw { path: path.to_owned(), problem };
     let picture = draw(title, charts, time).map_err(error)?;
-    let error = |problem: image::ImageError| ReplayError::Draw {
-        path: path.to_owned(),
-        problem: problem.to_string(),
-    };
-    picture.save_with_format(path, image::ImageFormat::Png).map_err(error)
+    encode_png(&picture, path).map_err(|problem| error(problem.to_string()))
 }
 
 fn draw(title: &str, charts: &[Chart], time: &Range<f64>) -> Result<RgbImage, String> {
@@ -78,6 +77,12 @@ fn draw(title: &str, charts: &[Chart], time: &Range<f64>) -> Result<RgbImage, St
     }
     let large = RgbImage::from_raw(size.0, size.1, pixels).ok_or("no room for the picture")?;
     Ok(image::imageops::thumbnail(&large, WIDTH, height))
+}
+
+/// Digits after the point that tell about `labels` marks of an axis apart, wherever the drawing library puts them.
+fn digits(range: &Range<f64>, labels: usize) -> usize {
+    let step = (range.end - range.start) / labels as f64;
+    (-step.log10().floor()).clamp(0.0, 9.0) as usize
 }
 
 const fn px(length: i32) -> i32 {
@@ -112,8 +117,8 @@ fn header(root: &Area, title: &str, charts: &[Chart]) -> Result<(), String> {
     if charts.iter().any(|chart| !chart.outages.is_empty()) {
         let corners = [(px(x), px(35)), (px(x + 26), px(49))];
         root.draw(&Rectangle::new(corners, OUTAGE.filled())).map_err(error)?;
-        root.draw_text("nothing predicted", &text, (px(x + 32), px(42))).map_err(error)?;
-        let (width, _) = root.estimate_text_size("nothing predicted", &text).map_err(error)?;
+        root.draw_text(OUT, &text, (px(x + 32), px(42))).map_err(error)?;
+        let (width, _) = root.estimate_text_size(OUT, &text).map_err(error)?;
         x += 32 + (width / OVERSAMPLING) as i32 + 24;
     }
     if charts.iter().any(|chart| !chart.marks.is_empty()) {
@@ -141,8 +146,7 @@ fn panel(area: &Area, chart: &Chart, time: &Range<f64>) -> Result<(), String> {
     let title = format!("{}{unit}", chart.title);
     area.draw_text(&title, &style(15, INK).pos(left), (px(64), px(9))).map_err(error)?;
     let range = chart.value_range();
-    let (_, digits) = chart.value_ticks();
-    let (_, time_digits) = ticks(time, 10);
+    let (digits, time_digits) = (digits(&range, 5), digits(time, 10));
     let mut plot = ChartBuilder::on(area)
         .margin_top(px(19))
         .margin_right(px(10))

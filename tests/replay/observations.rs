@@ -7,6 +7,7 @@ use gr00t_blackhole::contract::{Frame, Observation, Version};
 use gr00t_blackhole::history::{Moment, Timeline};
 use gr00t_blackhole::node::frames::frame;
 use gr00t_blackhole::node::params::{Params, Value};
+use gr00t_blackhole::node::remap::Remaps;
 use gr00t_blackhole::node::sensors::Sensors;
 use gr00t_blackhole::node::settings::{self, Settings};
 use gr00t_blackhole::policy::{PolicyOptions, choose_embodiment, open_snapshot};
@@ -144,7 +145,8 @@ fn the_road_of_the_node_gives_the_same_bytes() {
     let snapshot = open_snapshot(&options).expect("opens");
     let embodiment = choose_embodiment(&snapshot, &options).expect("served");
     params.declare_robot(&settings::names(embodiment)).expect("they fit");
-    let settings = Settings::new(&params, embodiment).expect("they fit");
+    let mut settings = Settings::new(&params, embodiment).expect("they fit");
+    settings.resolve_topics(&Remaps::new(&[], "/", "/policy"));
     let gates = settings::gates(&params);
     let mut sensors = Sensors::new(&settings);
     let bag = Bag::read(&request.bag).expect("a bag");

@@ -10,9 +10,20 @@ use super::rig::{MS, Recorder, Rig, START, header, refusal, run, text};
 
 const END_MS: i64 = 3_000;
 
-/// Camera and states; `frozen` for a picture that is the same for so many milliseconds from 1 s on, `damaged` for joint states
-/// that lack a joint then.
-fn record(rig: &Rig, frozen_ms: i64, damaged_ms: i64) {
+/// What is wrong with a recording from 1 s on.
+#[derive(Clone, Copy, Default)]
+struct Faults {
+    /// The camera sends the same picture for so long.
+    frozen_ms: i64,
+    /// Joint states lack a joint for so long.
+    damaged_ms: i64,
+    /// The camera's stamps are off by this until the end.
+    shifted_ms: i64,
+}
+
+/// Camera and states.
+fn record(rig: &Rig, faults: Faults) {
+    let Faults { frozen_ms, damaged_ms, shifted_ms } = faults;
     let mut recorder = Recorder::default();
     let drawn: Vec<CompressedImage> =
         (0..3).map(|n| gr1::frame_at(START + n * 1_000 * MS).expect("drawn")).collect();
@@ -22,7 +33,8 @@ fn record(rig: &Rig, frozen_ms: i64, damaged_ms: i64) {
         let is_frozen = (1_000..1_000 + frozen_ms).contains(&ms);
         let place = if is_frozen { 0 } else { (ms / 20) as usize % drawn.len() };
         let mut frame = drawn[place].clone();
-        frame.header = header(START + ms * MS);
+        let shift_ms = if ms < 1_000 { 0 } else { shifted_ms };
+        frame.header = header(START + (ms + shift_ms) * MS);
         recorder.add(&camera, START + (ms + 5) * MS, frame);
         let mut state = gr1::joint_state_at(START + ms * MS).expect("a state");
         if (1_000..1_000 + damaged_ms).contains(&ms) {
@@ -45,7 +57,7 @@ fn request(rig: &Rig, params: &[(&str, Value)]) -> Request {
 #[test]
 fn case_01_a_camera_that_repeats_its_bytes_is_an_outage() {
     let rig = Rig::new(Version::N16);
-    record(&rig, 1_000, 0);
+    record(&rig, Faults { frozen_ms: 1_000, ..Faults::default() });
     let replay = run(&request(&rig, &[]));
     let [outage] = &replay.report.outages[..] else { panic!("{:#?}", replay.report.outages) };
     assert_eq!(outage.input, "ego_view_bg_crop_pad_res256_freq20");
@@ -60,7 +72,7 @@ fn case_01_a_camera_that_repeats_its_bytes_is_an_outage() {
 #[test]
 fn case_03_joint_states_without_a_joint_are_refused_and_named() {
     let rig = Rig::new(Version::N16);
-    record(&rig, 0, 1_000);
+    record(&rig, Faults { damaged_ms: 1_000, ..Faults::default() });
     let replay = run(&request(&rig, &[]));
     let states = &replay.report.inputs[1];
     assert_eq!((states.received, states.taken, states.refused), (150, 100, 50));
@@ -80,7 +92,7 @@ fn case_03_joint_states_without_a_joint_are_refused_and_named() {
 #[test]
 fn topics_that_the_recording_lacks_are_named_with_what_it_has() {
     let rig = Rig::new(Version::N16);
-    record(&rig, 0, 0);
+    record(&rig, Faults::default());
     let params = [
         ("camera.ego_view_bg_crop_pad_res256_freq20.topic", text("/front/image")),
         ("joint_states_topic", text("/camera/ego_view/image/compressed")),
@@ -109,7 +121,7 @@ fn topics_that_the_recording_lacks_are_named_with_what_it_has() {
 #[test]
 fn without_an_instruction_there_is_nothing_to_predict() {
     let rig = Rig::new(Version::N16);
-    record(&rig, 0, 0);
+    record(&rig, Faults::default());
     let mut request = request(&rig, &[]);
     request.instructions = Given::default();
     assert!(refusal(&request).to_string().contains("--instruction"));
@@ -120,11 +132,32 @@ fn without_an_instruction_there_is_nothing_to_predict() {
 #[test]
 fn frames_are_counted_where_every_nth_is_wanted() {
     let rig = Rig::new(Version::N16);
-    record(&rig, 0, 0);
+    record(&rig, Faults::default());
     let replay = run(&Request { pace: Pace::Frames(25), ..request(&rig, &[]) });
     // 150 frames, each 5 ms after its stamp; the first message comes 1 ms after the first stamp.
     let times: Vec<f64> =
         replay.predicted().iter().map(|p| (p.moment.log_ns - START) as f64 / 1e9).collect();
     assert_eq!(times, [0.005, 0.505, 1.005, 1.505, 2.005, 2.505]);
     assert_eq!(replay.report.moments.wanted, 6);
+}
+
+#[test]
+fn case_54_stamps_that_jump_are_refused_as_they_are_live() {
+    for (shifted_ms, expected) in [
+        (-5_000, "its header.stamp is 4.980 s older than that of a message received before"),
+        (5_000, "header.stamp is 4.995 s ahead of the node's clock"),
+    ] {
+        let rig = Rig::new(Version::N16);
+        record(&rig, Faults { shifted_ms, ..Faults::default() });
+        let replay = run(&request(&rig, &[]));
+        let camera = &replay.report.inputs[0];
+        assert_eq!((camera.taken, camera.refused), (50, 100));
+        let [kind] = &camera.refusals[..] else { panic!("{:#?}", camera.refusals) };
+        assert!(kind.text.contains(expected) && kind.first_s == 1.004, "{kind:?}");
+        let [outage] = &replay.report.outages[..] else { panic!("{:#?}", replay.report.outages) };
+        assert_eq!((outage.from_s, outage.to_s, outage.lasts), (0.984, 2.984, true));
+        // The newest frame, of 0.98 s, is half a second old then.
+        assert_eq!((outage.first_refused_s, outage.last_refused_s), (1.5, 2.9));
+        assert!(outage.text.contains("latest message was refused"), "{outage:?}");
+    }
 }

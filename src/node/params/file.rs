@@ -244,7 +244,8 @@ fn list<'a>(line: usize, events: &mut impl Iterator<Item = Next<'a>>) -> Result<
     if let Some(other) = types.iter().find(|name| **name != types[0]) {
         let first = types[0];
         return Err(format!(
-            "line {line}: a list of {first} has a value of type {other}; ROS 2 wants one type (1.0 instead of 1)"
+            "line {line}: a list of {first} has a value of type {other}; ROS 2 wants one type: 1.0 for a double, and quotes around \
+             texts such as 'y' or '1'"
         ));
     }
     let mut texts = Vec::new();
@@ -340,7 +341,7 @@ mod tests {
     #[test]
     fn types_are_those_of_rcl() {
         let file = "/**:\n  ros__parameters:\n    a: on\n    b: 'on'\n    c: 7\n    d: -7.5e-1\n    e: 0x10\n    f: 1.\n    \
-                    g: [1, 2]\n    h: [0.5, 1.0]\n    i: [x, '1']\n    k: []\n    l: 1.2.3\n    m:\n      n: /topic\n    o: ''\n    p: 017\n    q: 1_0\n    r: -\n";
+                    g: [1, 2]\n    h: [0.5, 1.0]\n    i: [u, '1']\n    k: []\n    l: 1.2.3\n    m:\n      n: /topic\n    o: ''\n    p: 017\n    q: 1_0\n";
         let parsed = parsed(file, "/policy").unwrap();
         let value =
             |name: &str| parsed.iter().find(|(known, _)| known == name).expect(name).1.clone();
@@ -353,7 +354,7 @@ mod tests {
             ("f", Value::Double(1.0)),
             ("g", Value::Integers(vec![1, 2])),
             ("h", Value::Doubles(vec![0.5, 1.0])),
-            ("i", Value::Texts(vec!["x".into(), "1".into()])),
+            ("i", Value::Texts(vec!["u".into(), "1".into()])),
             ("k", Value::Texts(vec![])),
             ("l", text("1.2.3")),
             ("m.n", text("/topic")),
@@ -401,8 +402,8 @@ mod tests {
         assert_eq!((name.as_str(), value), ("instruction", text("pick the pear")));
         assert_eq!(assignment("rate_hz:=2.5").unwrap().1, Value::Double(2.5));
         assert_eq!(
-            assignment("a.b:=[x, y]").unwrap().1,
-            Value::Texts(vec!["x".into(), "y".into()])
+            assignment("a.b:=[u, v]").unwrap().1,
+            Value::Texts(vec!["u".into(), "v".into()])
         );
         for wrong in ["rate_hz=2", ":=2", "a:={b: 1}", "a:=[1, x]"] {
             assert!(assignment(wrong).is_err(), "{wrong}");
