@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
+use super::error::RecordError;
 use super::kept::Newest;
 use super::message::{Image, RecordedFrames, RecordedGroup, RecordedPrediction, RecordedState};
 use crate::bag::{BagError, BagWriter, TopicId};
@@ -23,6 +24,23 @@ pub struct Identity {
     pub embodiment: String,
     /// Which checkpoint: its directory, and its content hash where that is known.
     pub snapshot: String,
+}
+
+impl Identity {
+    /// Whether a policy of `version` for `embodiment` can be asked to answer as the recorded one did. The checkpoint may stand
+    /// elsewhere by now, so that `snapshot` is for people to compare.
+    ///
+    /// # Errors
+    /// [`RecordError::OtherPolicy`] if it cannot.
+    pub fn check(&self, version: Version, embodiment: &str) -> Result<(), RecordError> {
+        if self.version == version && self.embodiment == embodiment {
+            return Ok(());
+        }
+        Err(RecordError::OtherPolicy {
+            recorded: format!("{} for {}", self.version, self.embodiment),
+            loaded: format!("{version} for {embodiment}"),
+        })
+    }
 }
 
 /// A prediction to be written.
