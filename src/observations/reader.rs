@@ -88,7 +88,7 @@ fn is_prediction(topic: &Topic) -> bool {
 }
 
 fn is_image(topic: &Topic) -> bool {
-    topic.message_type == Image::TYPE
+    topic.message_type == <Image>::TYPE
 }
 
 /// Iterator over the predictions of a recording. It ends after an error, unless that is of one prediction alone
