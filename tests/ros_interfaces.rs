@@ -122,5 +122,5 @@ fn a_recorded_prediction_is_the_message_of_its_definition() {
     assert_eq!((found.seed, found.horizon), (Version::N17.default_seed(), 0));
     assert_eq!(found.state[1].name, "gripper");
     assert_eq!(found.state[1].values[0].to_bits(), (-0.0f64).to_bits());
-    assert!(found.frames.is_empty() && found.groups.is_empty() && found.noise.is_empty());
+    assert!(found.frames.is_empty() && found.groups.is_empty() && !found.noise_given);
 }

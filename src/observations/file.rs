@@ -116,11 +116,13 @@ impl RecordingFile {
             .iter()
             .map(|(name, values)| RecordedState { name: name.clone(), values: values.clone() });
         let (seed, noise) = match &job.noise {
-            Noise::Seed(seed) => (*seed, Vec::new()),
-            Noise::Explicit(values) => (0, values.clone()),
+            Noise::Seed(seed) => (*seed, None),
+            Noise::Explicit(values) => (0, Some(values.clone())),
         };
         let (horizon, groups, failure) = match &job.outcome {
             Ok((horizon, groups)) => (*horizon, groups.as_slice(), String::new()),
+            // An empty reason would stand for success.
+            Err(reason) if reason.is_empty() => (0, &[][..], "no reason was given".to_owned()),
             Err(reason) => (0, &[][..], reason.clone()),
         };
         let message = RecordedPrediction {
@@ -133,7 +135,8 @@ impl RecordingFile {
             frames,
             state: state.collect(),
             seed,
-            noise,
+            noise_given: noise.is_some(),
+            noise: noise.unwrap_or_default(),
             failure,
             horizon: horizon as u32,
             groups: groups.iter().map(RecordedGroup::from).collect(),

@@ -37,6 +37,7 @@ pub(super) struct RecordedPrediction {
     pub frames: Vec<RecordedFrames>,
     pub state: Vec<RecordedState>,
     pub seed: u64,
+    pub noise_given: bool,
     pub noise: Vec<f32>,
     pub failure: String,
     pub horizon: u32,

@@ -155,10 +155,10 @@ impl Predictions {
             state: message.state.into_iter().map(|group| (group.name, group.values)).collect(),
             instruction: message.instruction,
         };
-        let noise = if message.noise.is_empty() {
-            Noise::Seed(message.seed)
-        } else {
+        let noise = if message.noise_given {
             Noise::Explicit(message.noise)
+        } else {
+            Noise::Seed(message.seed)
         };
         let outcome = if message.failure.is_empty() {
             let groups = message.groups.into_iter().map(|group| group.into_group());
