@@ -1,8 +1,13 @@
 //! The generated messages, as the node sees them: they exist, and survive the wire with every field.
 #![cfg(feature = "ros")]
 
+use gr00t_blackhole::bag::Bag;
+use gr00t_blackhole::contract::{Observation, PredictOptions, Version};
+use gr00t_blackhole::observations::{Identity, Recorder};
 use r2r::WrappedTypesupport;
-use r2r::gr00t_blackhole::msg::{ActionChunk, ActionGroup, ObservationAge, StageTiming};
+use r2r::gr00t_blackhole::msg::{
+    ActionChunk, ActionGroup, ObservationAge, RecordedPrediction, StageTiming,
+};
 
 fn chunk() -> ActionChunk {
     let mut chunk = ActionChunk {
@@ -88,4 +93,34 @@ fn every_package_of_the_design_has_bindings() {
         r2r::std_msgs::msg::Float64MultiArray,
     );
     assert!(size_of::<(Services, Messages)>() > 0);
+}
+
+#[test]
+fn a_recorded_prediction_is_the_message_of_its_definition() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("recording");
+    let (version, embodiment, snapshot) = (Version::N17, "droid".into(), "/models/n17".into());
+    let identity = Identity { version, embodiment, snapshot };
+    let recorder = Recorder::create(&path, identity, u64::MAX).expect("a recording");
+    let observation = Observation {
+        stamp_ns: 1_700_000_000_999_999_999,
+        state: [("gripper".to_owned(), vec![-0.0, 0.1]), ("arm".to_owned(), vec![])].into(),
+        instruction: "pick up the apple".to_owned(),
+        ..Observation::default()
+    };
+    recorder.record(&observation.into(), &PredictOptions::default(), Err("refused".to_owned()));
+    assert_eq!(recorder.finish().recorded, 1);
+    let bag = Bag::read(&path).expect("a bag");
+    let found =
+        RecordedPrediction::from_serialized_bytes(&bag.messages[0].data).expect("deserialise");
+    assert_eq!((found.header.stamp.sec, found.header.stamp.nanosec), (1_700_000_000, 999_999_999));
+    assert_eq!((found.version.as_str(), found.embodiment.as_str()), ("n17", "droid"));
+    assert_eq!(
+        (found.instruction.as_str(), found.failure.as_str()),
+        ("pick up the apple", "refused")
+    );
+    assert_eq!((found.seed, found.horizon), (Version::N17.default_seed(), 0));
+    assert_eq!(found.state[1].name, "gripper");
+    assert_eq!(found.state[1].values[0].to_bits(), (-0.0f64).to_bits());
+    assert!(found.frames.is_empty() && found.groups.is_empty() && !found.noise_given);
 }

@@ -11,7 +11,7 @@ use super::error::BagError;
 use super::metadata::METADATA_FILE;
 use super::topic::is_latched;
 use crate::partial;
-use crate::recording::message::{RosMessage, serialize};
+use crate::recording::message::{RosMessage, serialize_to};
 
 /// The last version of `metadata.yaml` that Humble reads; later distributions read it too.
 const METADATA_VERSION: u32 = 5;
@@ -52,6 +52,8 @@ pub struct BagWriter {
     topics: Vec<OpenTopic>,
     /// First and last time of reception so far, nanoseconds.
     span: Option<(u64, u64)>,
+    /// The newest message, kept for its memory.
+    serialized: Vec<u8>,
 }
 
 impl BagWriter {
@@ -95,7 +97,15 @@ impl BagWriter {
         let writer = Writer::with_options(BufWriter::new(file), options)
             .map_err(|source| BagError::Mcap { path, source })?;
         let target = target.into();
-        Ok(Self { target, directory, file_name, writer, topics: vec![], span: None })
+        Ok(Self {
+            target,
+            directory,
+            file_name,
+            writer,
+            topics: vec![],
+            span: None,
+            serialized: vec![],
+        })
     }
 
     /// Hands everything that was written to the system, as a chunk of its own.
@@ -135,7 +145,7 @@ impl BagWriter {
         log_time_ns: u64,
         message: &M,
     ) -> Result<u64, BagError> {
-        let data = serialize(message)?;
+        serialize_to(message, &mut self.serialized)?;
         let topic = &mut self.topics[topic.0];
         let header = MessageHeader {
             channel_id: topic.channel,
@@ -144,11 +154,11 @@ impl BagWriter {
             publish_time: log_time_ns,
         };
         topic.messages += 1;
-        let written = self.writer.write_to_known_channel(&header, &data);
+        let written = self.writer.write_to_known_channel(&header, &self.serialized);
         written.map_err(|source| self.mcap_error(source))?;
         let (first, last) = self.span.unwrap_or((log_time_ns, log_time_ns));
         self.span = Some((first.min(log_time_ns), last.max(log_time_ns)));
-        Ok(data.len() as u64)
+        Ok(self.serialized.len() as u64)
     }
 
     /// Closes the MCAP file, writes `metadata.yaml` and puts the bag in its place if it is not there.

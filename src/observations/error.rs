@@ -22,6 +22,8 @@ pub enum RecordError {
     Version(String),
     #[error("the recording says representation {0:?}, which is not known")]
     Representation(String),
+    #[error("the recording is of {recorded}, and the policy is {loaded}; load the recorded one")]
+    OtherPolicy { recorded: String, loaded: String },
     #[error("prediction {prediction}: frame {number} of {camera} is not in the recording")]
     MissingFrame { prediction: u64, camera: String, number: u64 },
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
+use super::error::RecordError;
 use super::kept::Newest;
 use super::message::{Image, RecordedFrames, RecordedGroup, RecordedPrediction, RecordedState};
 use crate::bag::{BagError, BagWriter, TopicId};
@@ -23,6 +24,23 @@ pub struct Identity {
     pub embodiment: String,
     /// Which checkpoint: its directory, and its content hash where that is known.
     pub snapshot: String,
+}
+
+impl Identity {
+    /// Whether a policy of `version` for `embodiment` can be asked to answer as the recorded one did. The checkpoint may stand
+    /// elsewhere by now, so that `snapshot` is for people to compare.
+    ///
+    /// # Errors
+    /// [`RecordError::OtherPolicy`] if it cannot.
+    pub fn check(&self, version: Version, embodiment: &str) -> Result<(), RecordError> {
+        if self.version == version && self.embodiment == embodiment {
+            return Ok(());
+        }
+        Err(RecordError::OtherPolicy {
+            recorded: format!("{} for {}", self.version, self.embodiment),
+            loaded: format!("{version} for {embodiment}"),
+        })
+    }
 }
 
 /// A prediction to be written.
@@ -98,11 +116,13 @@ impl RecordingFile {
             .iter()
             .map(|(name, values)| RecordedState { name: name.clone(), values: values.clone() });
         let (seed, noise) = match &job.noise {
-            Noise::Seed(seed) => (*seed, Vec::new()),
-            Noise::Explicit(values) => (0, values.clone()),
+            Noise::Seed(seed) => (*seed, None),
+            Noise::Explicit(values) => (0, Some(values.clone())),
         };
         let (horizon, groups, failure) = match &job.outcome {
             Ok((horizon, groups)) => (*horizon, groups.as_slice(), String::new()),
+            // An empty reason would stand for success.
+            Err(reason) if reason.is_empty() => (0, &[][..], "no reason was given".to_owned()),
             Err(reason) => (0, &[][..], reason.clone()),
         };
         let message = RecordedPrediction {
@@ -115,7 +135,8 @@ impl RecordingFile {
             frames,
             state: state.collect(),
             seed,
-            noise,
+            noise_given: noise.is_some(),
+            noise: noise.unwrap_or_default(),
             failure,
             horizon: horizon as u32,
             groups: groups.iter().map(RecordedGroup::from).collect(),

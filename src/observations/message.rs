@@ -8,9 +8,13 @@ use crate::recording::message::{Header, RosMessage, Time};
 
 const RGB8: &str = "rgb8";
 
-/// `sensor_msgs/msg/Image`
+/// `sensor_msgs/msg/Image`; `data` is borrowed where it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Image {
+#[serde(bound(
+    serialize = "D: serde_bytes::Serialize",
+    deserialize = "D: serde_bytes::Deserialize<'de>"
+))]
+pub(super) struct Image<D = Vec<u8>> {
     pub header: Header,
     pub height: u32,
     pub width: u32,
@@ -18,7 +22,7 @@ pub(super) struct Image {
     pub is_bigendian: u8,
     pub step: u32,
     #[serde(with = "serde_bytes")]
-    pub data: Vec<u8>,
+    pub data: D,
 }
 
 /// `gr00t_blackhole/msg/RecordedPrediction`
@@ -33,6 +37,7 @@ pub(super) struct RecordedPrediction {
     pub frames: Vec<RecordedFrames>,
     pub state: Vec<RecordedState>,
     pub seed: u64,
+    pub noise_given: bool,
     pub noise: Vec<f32>,
     pub failure: String,
     pub horizon: u32,
@@ -62,7 +67,7 @@ pub(super) struct RecordedGroup {
     pub values: Vec<f32>,
 }
 
-impl RosMessage for Image {
+impl<D: serde_bytes::Serialize> RosMessage for Image<D> {
     const TYPE: &'static str = "sensor_msgs/msg/Image";
     const SCHEMA: &'static str =
         concat!(include_str!("schema/Image.txt"), include_str!("schema/header.txt"));
@@ -91,9 +96,9 @@ impl RosMessage for RecordedPrediction {
     );
 }
 
-impl Image {
+impl<'a> Image<&'a [u8]> {
     /// Frame `number` of `camera`, which a prediction at `stamp` was the first to use.
-    pub fn of(camera: &str, number: u64, stamp: Time, frame: &Frame) -> Self {
+    pub fn of(camera: &str, number: u64, stamp: Time, frame: &'a Frame) -> Self {
         Self {
             header: Header { stamp, frame_id: format!("{camera}#{number}") },
             height: frame.height(),
@@ -101,10 +106,12 @@ impl Image {
             encoding: RGB8.into(),
             is_bigendian: 0,
             step: 3 * frame.width(),
-            data: frame.rgb().to_vec(),
+            data: frame.rgb(),
         }
     }
+}
 
+impl Image {
     /// The frame with its camera and number.
     ///
     /// # Errors
@@ -160,6 +167,7 @@ fn name(representation: Representation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recording::message::{deserialize, serialize};
 
     #[test]
     fn every_representation_keeps_its_name() {
@@ -184,7 +192,8 @@ mod tests {
     fn images_that_are_no_recorded_frames_are_refused() {
         let frame = Frame::new(64, 64, vec![7; 64 * 64 * 3]).unwrap();
         let stamp = Time { sec: 1, nanosec: 2 };
-        let image = Image::of("ego#view", 3, stamp, &frame);
+        let written = serialize(&Image::of("ego#view", 3, stamp, &frame)).unwrap();
+        let image: Image = deserialize(&written).unwrap();
         assert_eq!(image.clone().into_frame().unwrap(), ("ego#view".into(), 3, frame));
         let changed = |change: fn(&mut Image)| {
             let mut image = image.clone();

@@ -15,7 +15,7 @@ mod reproduce;
 pub use error::RecordError;
 pub use file::Identity;
 pub use reader::{Predictions, Recorded, Recording};
-pub use recorder::{Counts, Recorder};
+pub use recorder::{Counts, Recorder, free_directory};
 pub use reproduce::{Difference, Reproduction, Summary, reproduce, reproduce_all};
 
 /// Frames of a camera that a prediction may refer to, counted from the newest one that was recorded. A frame that is used

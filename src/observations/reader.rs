@@ -88,7 +88,7 @@ fn is_prediction(topic: &Topic) -> bool {
 }
 
 fn is_image(topic: &Topic) -> bool {
-    topic.message_type == Image::TYPE
+    topic.message_type == <Image>::TYPE
 }
 
 /// Iterator over the predictions of a recording. It ends after an error, unless that is of one prediction alone
@@ -155,10 +155,10 @@ impl Predictions {
             state: message.state.into_iter().map(|group| (group.name, group.values)).collect(),
             instruction: message.instruction,
         };
-        let noise = if message.noise.is_empty() {
-            Noise::Seed(message.seed)
-        } else {
+        let noise = if message.noise_given {
             Noise::Explicit(message.noise)
+        } else {
+            Noise::Seed(message.seed)
         };
         let outcome = if message.failure.is_empty() {
             let groups = message.groups.into_iter().map(|group| group.into_group());

@@ -1,6 +1,6 @@
 //! Writes an observation recording beside a policy, which never waits for it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -143,6 +143,19 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+/// `wanted` itself if nothing is there, else the first of `wanted_2`, `wanted_3` and so on that is free: a policy that is configured
+/// anew begins a recording of its own.
+pub fn free_directory(wanted: &Path) -> PathBuf {
+    let mut numbers = 2..;
+    let mut directory = wanted.to_owned();
+    while directory.exists() {
+        let mut name = wanted.file_name().unwrap_or_default().to_owned();
+        name.push(format!("_{}", numbers.next().unwrap_or(u64::MAX)));
+        directory = wanted.with_file_name(name);
+    }
+    directory
 }
 
 /// Writes until there are no more jobs or something ends the recording; what comes after that counts as dropped.

@@ -1,6 +1,6 @@
 //! The messages of the recordings, and CDR as ROS 2 puts it on the wire.
 
-use cdr_encoding::{Error as CdrError, from_bytes, to_vec};
+use cdr_encoding::{Error as CdrError, from_bytes, to_writer};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// Bytes before the first field: representation identifier and options.
@@ -100,7 +100,7 @@ pub struct TfMessage {
 }
 
 /// A message type that a bag can describe to its reader.
-pub trait RosMessage: Serialize + DeserializeOwned {
+pub trait RosMessage: Serialize {
     /// Full name, such as `sensor_msgs/msg/JointState`.
     const TYPE: &'static str;
     /// The definition with those of the types inside it, in the `ros2msg` form of MCAP.
@@ -149,16 +149,27 @@ pub enum MessageError {
 /// # Errors
 /// [`MessageError::Serialize`] for a string or sequence of 4 GiB or more.
 pub fn serialize<M: RosMessage>(message: &M) -> Result<Vec<u8>, MessageError> {
-    let fields = to_vec::<M, byteorder::LittleEndian>(message)
-        .map_err(|error| MessageError::Serialize { message_type: M::TYPE, error })?;
-    Ok([&CDR_LE[..], &fields].concat())
+    let mut bytes = Vec::new();
+    serialize_to(message, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// As [`serialize`], in place of what `bytes` held.
+///
+/// # Errors
+/// As [`serialize`].
+pub fn serialize_to<M: RosMessage>(message: &M, bytes: &mut Vec<u8>) -> Result<(), MessageError> {
+    bytes.clear();
+    bytes.extend(CDR_LE);
+    to_writer::<M, byteorder::LittleEndian, _>(bytes, message)
+        .map_err(|error| MessageError::Serialize { message_type: M::TYPE, error })
 }
 
 /// Reads a message in either byte order.
 ///
 /// # Errors
 /// Bytes that are no plain CDR, or that end before the last field does.
-pub fn deserialize<M: RosMessage>(bytes: &[u8]) -> Result<M, MessageError> {
+pub fn deserialize<M: RosMessage + DeserializeOwned>(bytes: &[u8]) -> Result<M, MessageError> {
     let little_endian = is_little_endian(bytes)?;
     let fields = &bytes[ENCAPSULATION_LEN..];
     let read = if little_endian {
@@ -233,6 +244,7 @@ fn stamp_words(bytes: &[u8]) -> Result<[[u8; 4]; 2], MessageError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cdr_encoding::to_vec;
 
     fn joint_state() -> JointState {
         JointState {

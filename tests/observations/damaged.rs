@@ -1,6 +1,9 @@
 //! What a kill leaves can be read.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use gr00t_blackhole::contract::Version;
@@ -14,7 +17,7 @@ use super::support::{
 const PREDICTIONS: u64 = 6;
 
 /// The file of a recording that goes on, copied as a kill at this moment would leave it.
-fn killed(directory: &std::path::Path) -> Vec<u8> {
+fn killed(directory: &Path) -> Vec<u8> {
     let path = directory.join("live");
     let recorder = Recorder::create(&path, identity(Version::N16), NO_LIMIT).unwrap();
     let frames: Vec<_> = (0..=PREDICTIONS).map(|seed| frame(64, 64, seed)).collect();
@@ -43,6 +46,44 @@ fn all_that_was_recorded_before_a_kill_is_read() {
     let recording = Recording::open(&path).unwrap();
     assert_eq!(recording.count(), Some(PREDICTIONS));
     assert!(recording.notes()[0].to_string().contains("never finished"), "{:?}", recording.notes());
+}
+
+/// Where the process that is to be killed records; without it, there is nothing to do.
+const VICTIM: &str = "GR00T_TEST_RECORDING";
+
+#[test]
+#[ignore = "the other half of a_killed_process_leaves_all_that_it_had_recorded, which starts it"]
+fn victim() {
+    let Some(path) = std::env::var_os(VICTIM) else { return };
+    let recorder = Recorder::create(Path::new(&path), identity(Version::N16), NO_LIMIT).unwrap();
+    for number in 0.. {
+        let observation = observation(number, &[("ego_view", vec![frame(64, 64, number)])]);
+        recorder.record(&observation, &seeded(number), Ok(&chunk(&observation)));
+        wait_for(&recorder, number + 1);
+        println!("\nrecorded {}", number + 1);
+    }
+}
+
+#[test]
+fn a_killed_process_leaves_all_that_it_had_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("recording");
+    let mut victim = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "damaged::victim", "--nocapture"])
+        .env(VICTIM, &path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "recorded 20"));
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    let found = all(&path);
+    assert!(found.len() >= 20, "{}", found.len());
+    for (number, found) in (0..).zip(&found) {
+        let frames = vec![frame(64, 64, number)];
+        assert_same(&found.observation, &observation(number, &[("ego_view", frames)]));
+    }
 }
 
 #[test]

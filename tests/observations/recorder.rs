@@ -4,7 +4,7 @@ use std::fs;
 
 use gr00t_blackhole::bag::BagError;
 use gr00t_blackhole::contract::Version;
-use gr00t_blackhole::observations::Recorder;
+use gr00t_blackhole::observations::{Recorder, free_directory};
 
 use super::support::{
     NO_LIMIT, all, assert_same, chunk, frame, identity, observation, seeded, wait_for,
@@ -59,6 +59,27 @@ fn nothing_is_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let error = Recorder::create(folder.path(), identity(Version::N16), NO_LIMIT).err().unwrap();
     assert!(matches!(error, BagError::Exists(_)), "{error}");
+}
+
+#[test]
+fn the_next_recording_has_a_name_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let wanted = folder.path().join("run");
+    for expected in ["run", "run_2", "run_3"] {
+        let directory = free_directory(&wanted);
+        assert_eq!(directory, folder.path().join(expected));
+        Recorder::create(&directory, identity(Version::N16), NO_LIMIT).unwrap();
+    }
+}
+
+#[test]
+fn another_policy_is_told_apart_before_it_predicts() {
+    let recorded = identity(Version::N16);
+    recorded.check(Version::N16, "gr1").unwrap();
+    for (version, embodiment) in [(Version::N17, "gr1"), (Version::N16, "oxe_droid")] {
+        let error = recorded.check(version, embodiment).unwrap_err().to_string();
+        assert!(error.contains("n16 for gr1") && error.contains(embodiment), "{error}");
+    }
 }
 
 #[test]

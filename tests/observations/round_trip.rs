@@ -113,9 +113,15 @@ fn failures_and_explicit_noise_are_recorded_and_the_default_seed_by_number() {
         &PredictOptions::default(),
         Err("the prediction was cancelled".into()),
     );
+    let nothing = Noise::Explicit(vec![]);
+    let without_values =
+        PredictOptions { noise: Some(nothing.clone()), ..PredictOptions::default() };
+    recorder.record(&observation, &without_values, Err(String::new()));
     recorder.finish();
     let found = all(&path);
     assert_eq!(found[0].options.noise, Some(noise));
+    assert_eq!(found[2].options.noise, Some(nothing));
+    assert_eq!(found[2].outcome, Err("no reason was given".into()));
     assert_eq!(found[1].options.noise, Some(Noise::Seed(Version::N16.default_seed())));
     assert_eq!(found[1].outcome, Err("the prediction was cancelled".into()));
 }
