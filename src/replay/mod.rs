@@ -189,7 +189,6 @@ pub fn run(request: &Request, progress: &dyn Fn(u64, u64)) -> Result<Replay, Rep
     let ended = Ended {
         request,
         setup: &setup,
-        recording: &recording,
         policy: predictions.policy(),
         when,
         seed,
@@ -218,7 +217,8 @@ fn play(
     let topics = recording.topics();
     let predict: &mut player::Predict = &mut |events, seen| predictions.predict(events, seen);
     let total = u64::try_from(end_ns - start_ns).unwrap_or(0);
-    for message in recording.messages(&wiring.wanted()) {
+    let mut messages = recording.messages(&wiring.wanted())?;
+    for message in messages.by_ref() {
         let RecordedMessage { topic, log_ns, data } = message?;
         player.until(log_ns, predict);
         for role in wiring.roles_of(topic) {
@@ -244,6 +244,7 @@ fn play(
         progress(u64::try_from(log_ns - start_ns).unwrap_or(0).min(total), total);
     }
     player.finish(end_ns, predict);
+    player.events.notes = messages.notes();
     if let Some(commands) = &mut commands {
         commands.sort();
     }

@@ -73,7 +73,7 @@ impl Setup {
         if topics.is_empty() {
             return Ok(chunks);
         }
-        for message in recording.messages(&topics) {
+        for message in recording.messages(&topics)? {
             let message = message?;
             let chunk = RecordedChunk::from_cdr(&message.data).map_err(|error| {
                 let topic = &recording.topics()[message.topic].name;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::recording::bag::{Bag, BagError};
+use crate::recording::bag::{Bag, BagError, BagMessage, Topic};
 
 /// A topic of the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Recording {
     /// No bag, or one that cannot be read.
     pub fn open(path: &Path) -> Result<Self, BagError> {
         let bag = Bag::read(path)?;
-        let topic = |topic: &crate::recording::bag::Topic| RecordedTopic {
+        let topic = |topic: &Topic| RecordedTopic {
             name: topic.name.clone(),
             message_type: topic.message_type.clone(),
         };
@@ -47,32 +47,46 @@ impl Recording {
         &self.topics
     }
 
-    /// What the reader has to say about the bag itself, such as a last chunk that was cut off.
-    pub fn notes(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     /// First and last time of reception, nanoseconds; `None` for an empty bag.
     pub fn span(&self) -> Option<[i64; 2]> {
-        let time = |message: &crate::recording::bag::BagMessage| log_ns(message.log_time_ns);
+        let time = |message: &BagMessage| log_ns(message.log_time_ns);
         Some([time(self.bag.messages.first()?), time(self.bag.messages.last()?)])
     }
 
     /// The messages of these topics, in the order in which they were received.
-    pub fn messages(
-        &self,
-        wanted: &[usize],
-    ) -> impl Iterator<Item = Result<RecordedMessage, BagError>> {
-        let is_wanted: Vec<bool> =
-            (0..self.topics.len()).map(|topic| wanted.contains(&topic)).collect();
-        let chosen = self.bag.messages.iter().filter(move |message| is_wanted[message.topic]);
-        chosen.map(|message| {
-            Ok(RecordedMessage {
-                topic: message.topic,
-                log_ns: log_ns(message.log_time_ns),
-                data: message.data.clone(),
-            })
-        })
+    ///
+    /// # Errors
+    /// Messages of these topics cannot be read.
+    pub fn messages(&self, wanted: &[usize]) -> Result<RecordedMessages<'_>, BagError> {
+        let wanted = (0..self.topics.len()).map(|topic| wanted.contains(&topic)).collect();
+        Ok(RecordedMessages { messages: self.bag.messages.iter(), wanted })
+    }
+}
+
+/// Messages on their way out of a recording.
+pub struct RecordedMessages<'a> {
+    messages: std::slice::Iter<'a, BagMessage>,
+    wanted: Vec<bool>,
+}
+
+impl RecordedMessages<'_> {
+    /// What the reader has to say about the bag itself, such as a last chunk that was cut off; complete when the last
+    /// message has been read.
+    pub fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl Iterator for RecordedMessages<'_> {
+    type Item = Result<RecordedMessage, BagError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let message = self.messages.find(|message| self.wanted[message.topic])?;
+        Some(Ok(RecordedMessage {
+            topic: message.topic,
+            log_ns: log_ns(message.log_time_ns),
+            data: message.data.clone(),
+        }))
     }
 }
 
