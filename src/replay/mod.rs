@@ -73,6 +73,10 @@ use crate::node::settings;
 use crate::policy::Policy;
 use crate::recording::message::read_stamp;
 
+/// A longer recording has no end that is worth waiting for.
+const MAX_DAYS: f64 = 30.0;
+const SECONDS_PER_DAY: f64 = 86_400.0;
+
 /// When a chunk is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Pace {
@@ -145,6 +149,10 @@ impl Replay {
 pub fn run(request: &Request, progress: &dyn Fn(u64, u64)) -> Result<Replay, ReplayError> {
     let recording = Recording::open(&request.bag)?;
     let [start_ns, end_ns] = recording.span().ok_or(ReplayError::Empty)?;
+    let days = seconds_since(start_ns, end_ns) / SECONDS_PER_DAY;
+    if days > MAX_DAYS {
+        return Err(ReplayError::TooLong { days, start_ns, end_ns });
+    }
     let previous = request.previous.as_deref().map(output::read_chunks).transpose()?;
     let setup = Setup::new(request, recording.topics())?;
     let recorded = setup.recorded_chunks(&recording)?;
