@@ -40,9 +40,10 @@ pub fn run(
         ..PolicyOptions::default()
     };
     let mut options = settings::policy_options(&params).unwrap_or(recorded);
-    options.embodiment.get_or_insert(first.identity.embodiment);
+    options.embodiment.get_or_insert(first.identity.embodiment.clone());
     options.version.get_or_insert(first.identity.version);
     let mut policy = Policy::load(&options)?;
+    first.identity.check(policy.version(), &policy.embodiment().tag)?;
 
     let progress = super::progress::Count::new("predicting again", recording.count());
     let summary = reproduce_all(recording, &mut policy, |_, _| progress.step())?;

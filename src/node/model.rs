@@ -1,7 +1,7 @@
 //! A configured policy: its thread, its topics, and what belongs to it.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use r2r::Node;
@@ -30,7 +30,7 @@ use crate::cli::WrongUsage;
 use crate::contract::{CancelToken, PredictOptions};
 use crate::encode::EncodeError;
 use crate::golden::Verdict;
-use crate::observations::{Identity, Recorder};
+use crate::observations::{Identity, Recorder, free_directory};
 use crate::policy::{Policy, PolicyOptions, choose_embodiment, open_snapshot};
 
 /// A prediction that runs when the policy is to end gets this long to notice.
@@ -188,8 +188,7 @@ fn start_recorder(params: &Params, policy: &Policy) -> Result<Option<Recorder>> 
     let Some(RecordingSettings { directory, max_bytes }) = settings::recording(params) else {
         return Ok(None);
     };
-    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let place = directory.join(format!("observations_{}", since_epoch.as_millis()));
+    let place = free_directory(&directory);
     let identity = Identity {
         version: policy.version(),
         embodiment: policy.embodiment().tag.clone(),

@@ -126,7 +126,7 @@ impl Commands {
         let chunk = &recorded.chunk;
         let of = chunk.groups.iter().find(|of| of.name == group && column < of.dim)?;
         let value = |row: usize| f64::from(of.values[row * of.dim + column]);
-        let along_ns = at_ns - reached_ns(chunk.stamp_ns, 0, chunk.dt_ns);
+        let along_ns = at_ns.saturating_sub(reached_ns(chunk.stamp_ns, 0, chunk.dt_ns));
         if along_ns < 0 || chunk.horizon == 0 {
             return None;
         }

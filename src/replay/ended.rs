@@ -11,7 +11,6 @@ use super::labels::Labels;
 use super::moments::When;
 use super::report::{self, Report};
 use super::setup::Setup;
-use super::source::Recording;
 use super::{
     Request, borders, equality, findings, measures, open_loop, outages, resets, seconds_since,
 };
@@ -21,7 +20,6 @@ use crate::policy::Policy;
 pub struct Ended<'a> {
     pub request: &'a Request,
     pub setup: &'a Setup,
-    pub recording: &'a Recording,
     pub policy: &'a Policy,
     pub when: When,
     pub seed: u64,
@@ -54,7 +52,7 @@ impl Ended<'_> {
                 path: self.request.bag.display().to_string(),
                 start_ns,
                 duration_s: seconds_since(start_ns, end_ns),
-                notes: self.recording.notes(),
+                notes: events.notes.clone(),
                 unread: events.unread.iter().flat_map(|log| facts.kinds(&log.refusals)).collect(),
             },
             policy: self.policy_facts(),

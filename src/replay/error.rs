@@ -20,6 +20,12 @@ pub enum ReplayError {
     Against(Box<PolicyError>),
     #[error("the recording has no messages")]
     Empty,
+    #[error(
+        "the recording spans {days:.1} days, from {start_ns} to {end_ns} ns; up to {} are replayed, and one of its messages \
+         has probably been dated wrongly",
+        super::MAX_DAYS
+    )]
+    TooLong { days: f64, start_ns: i64, end_ns: i64 },
     #[error("{}", .0.join("\n"))]
     Topics(Vec<String>),
     /// What was asked for does not make sense.

@@ -100,6 +100,8 @@ pub struct Events {
     pub transforms: Option<InputLog>,
     /// Messages of commands and chunks that could not be read, by topic.
     pub unread: Vec<InputLog>,
+    /// What the reader has to say about the recording.
+    pub notes: Vec<String>,
 }
 
 impl Events {

@@ -73,6 +73,10 @@ use crate::node::settings;
 use crate::policy::Policy;
 use crate::recording::message::read_stamp;
 
+/// A longer recording has no end that is worth waiting for.
+const MAX_DAYS: f64 = 30.0;
+const SECONDS_PER_DAY: f64 = 86_400.0;
+
 /// When a chunk is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Pace {
@@ -145,6 +149,10 @@ impl Replay {
 pub fn run(request: &Request, progress: &dyn Fn(u64, u64)) -> Result<Replay, ReplayError> {
     let recording = Recording::open(&request.bag)?;
     let [start_ns, end_ns] = recording.span().ok_or(ReplayError::Empty)?;
+    let days = seconds_since(start_ns, end_ns) / SECONDS_PER_DAY;
+    if days > MAX_DAYS {
+        return Err(ReplayError::TooLong { days, start_ns, end_ns });
+    }
     let previous = request.previous.as_deref().map(output::read_chunks).transpose()?;
     let setup = Setup::new(request, recording.topics())?;
     let recorded = setup.recorded_chunks(&recording)?;
@@ -189,7 +197,6 @@ pub fn run(request: &Request, progress: &dyn Fn(u64, u64)) -> Result<Replay, Rep
     let ended = Ended {
         request,
         setup: &setup,
-        recording: &recording,
         policy: predictions.policy(),
         when,
         seed,
@@ -218,7 +225,8 @@ fn play(
     let topics = recording.topics();
     let predict: &mut player::Predict = &mut |events, seen| predictions.predict(events, seen);
     let total = u64::try_from(end_ns - start_ns).unwrap_or(0);
-    for message in recording.messages(&wiring.wanted())? {
+    let mut messages = recording.messages(&wiring.wanted())?;
+    for message in messages.by_ref() {
         let RecordedMessage { topic, log_ns, data } = message?;
         player.until(log_ns, predict);
         for role in wiring.roles_of(topic) {
@@ -244,6 +252,7 @@ fn play(
         progress(u64::try_from(log_ns - start_ns).unwrap_or(0).min(total), total);
     }
     player.finish(end_ns, predict);
+    player.events.notes = messages.notes();
     if let Some(commands) = &mut commands {
         commands.sort();
     }

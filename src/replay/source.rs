@@ -1,6 +1,5 @@
 //! Where recorded messages come from: the one place that knows the bag reader.
 
-use std::cell::RefCell;
 use std::path::Path;
 
 use crate::bag::{BagError, BagReader, Messages, Note, Topic};
@@ -28,8 +27,6 @@ pub struct RecordedMessage {
 pub struct Recording {
     bag: BagReader,
     topics: Vec<RecordedTopic>,
-    /// What was odd up to now.
-    notes: RefCell<Vec<Note>>,
 }
 
 impl Recording {
@@ -44,18 +41,11 @@ impl Recording {
             message_type: topic.message_type.clone(),
         };
         let topics = bag.topics().iter().map(topic).collect();
-        let notes = RefCell::new(bag.notes().to_vec());
-        Ok(Self { bag, topics, notes })
+        Ok(Self { bag, topics })
     }
 
     pub fn topics(&self) -> &[RecordedTopic] {
         &self.topics
-    }
-
-    /// What the reader has to say about the bag itself, such as a last chunk that was cut off; all of it only after the
-    /// messages have been read.
-    pub fn notes(&self) -> Vec<String> {
-        self.notes.borrow().iter().map(ToString::to_string).collect()
     }
 
     /// First and last time of reception, nanoseconds; `None` for an empty bag.
@@ -67,32 +57,33 @@ impl Recording {
     ///
     /// # Errors
     /// A topic whose messages are not CDR.
-    pub fn messages(&self, wanted: &[usize]) -> Result<Pass<'_>, BagError> {
+    pub fn messages(&self, wanted: &[usize]) -> Result<RecordedMessages<'_>, BagError> {
         let topics = self.bag.topics();
         let is_wanted = |topic: &Topic| wanted.iter().any(|&number| topics[number] == *topic);
-        Ok(Pass { recording: self, messages: self.bag.messages(is_wanted)? })
+        Ok(RecordedMessages { bag: &self.bag, messages: self.bag.messages(is_wanted)? })
     }
 }
 
-/// One pass over the messages of some topics.
-pub struct Pass<'a> {
-    recording: &'a Recording,
+/// Messages on their way out of a recording.
+pub struct RecordedMessages<'a> {
+    bag: &'a BagReader,
     messages: Messages,
 }
 
-impl Iterator for Pass<'_> {
+impl RecordedMessages<'_> {
+    /// What the reader has to say about the bag itself, such as a last chunk that was cut off; complete when the last
+    /// message has been read.
+    pub fn notes(&self) -> Vec<String> {
+        let notes = self.bag.notes().iter().chain(self.messages.notes());
+        notes.map(Note::to_string).collect()
+    }
+}
+
+impl Iterator for RecordedMessages<'_> {
     type Item = Result<RecordedMessage, BagError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let Some(next) = self.messages.next() else {
-            let mut notes = self.recording.notes.borrow_mut();
-            for note in self.messages.notes() {
-                if !notes.contains(note) {
-                    notes.push(note.clone());
-                }
-            }
-            return None;
-        };
+        let next = self.messages.next()?;
         Some(next.map(|message| RecordedMessage {
             topic: message.topic,
             log_ns: log_ns(message.log_time_ns),

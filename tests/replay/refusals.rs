@@ -161,3 +161,16 @@ fn case_54_stamps_that_jump_are_refused_as_they_are_live() {
         assert!(outage.text.contains("latest message was refused"), "{outage:?}");
     }
 }
+
+#[test]
+fn a_message_that_was_dated_wrongly_keeps_nobody_waiting() {
+    let rig = Rig::new(Version::N16);
+    let mut recorder = Recorder::default();
+    let states = recorder.topic::<JointState>(gr1::JOINT_TOPIC);
+    for log_ns in [0, START] {
+        recorder.add(&states, log_ns, gr1::joint_state_at(START).expect("a state"));
+    }
+    recorder.write(&rig.path("bag"));
+    let error = refusal(&request(&rig, &[])).to_string();
+    assert!(error.contains("spans 20458") && error.contains("from 0 to"), "{error}");
+}

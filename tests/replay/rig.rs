@@ -82,10 +82,11 @@ pub fn joint_state(stamp_ns: i64, joints: Vec<(String, f64)>) -> JointState {
 /// A recording that is put together in any order and written in the order of reception.
 #[derive(Default)]
 pub struct Recorder {
-    topics: Vec<Box<dyn Fn(&mut BagWriter) -> TopicId>>,
+    topics: Vec<Declare>,
     messages: Vec<(i64, usize, Write)>,
 }
 
+type Declare = Box<dyn Fn(&mut BagWriter) -> TopicId>;
 type Write = Box<dyn FnOnce(&mut BagWriter, TopicId, i64)>;
 
 /// A topic of a recorder.

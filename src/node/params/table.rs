@@ -150,7 +150,7 @@ pub const TABLE: &[Entry] = &[
         "record_observations",
         Default::Text(""),
         Range::Any,
-        "Directory in which every configured node begins a bag of its own with all that its predictions saw, felt and answered; gr00t_blackhole replay makes each chunk again from it. Empty for none.",
+        "Directory of a bag to write with all that predictions saw, felt and answered, from which gr00t_blackhole replay makes each chunk again; with _2, _3, ... behind its name where it exists. Empty for none.",
     ),
     fixed(
         Scope::Node,

@@ -98,7 +98,6 @@ fn cache(params: &Params) -> Cache {
 
 /// Where predictions are recorded.
 pub struct RecordingSettings {
-    /// In which every recording has a directory of its own.
     pub directory: PathBuf,
     pub max_bytes: u64,
 }
