@@ -42,7 +42,7 @@ pub(super) const PROCESSOR_SCHEMA: Schema = Schema {
     letterbox_key: None,
 };
 
-/// Reads the network's configuration; a fine-tuned backbone's sizes are those of the stored tensors.
+/// Reads the network's configuration. Sizes that an overriding backbone file leaves out are read off the stored tensors.
 pub(super) fn read_config(
     dir: &Path,
     tensors: &Checkpoint,

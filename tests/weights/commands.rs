@@ -117,6 +117,8 @@ fn hashes_are_filled_in_from_a_verified_download_and_compared_from_then_on() {
     let count = released.files().len();
     let verified = released.run(&["weights", "verify"]).succeeded().out;
     assert!(verified.contains(&format!("{count} of {count} hashes compared")), "{verified}");
+    let tensors = gr00t_blackhole::checkpoint::survey(&released.made).tensors;
+    assert!(verified.contains(&format!("{tensors} of {tensors} tensors")), "{verified}");
     // A plain copy is the release, too; a changed one is not.
     let copy = released.copied("copy").display().to_string();
     let arguments = ["weights", "verify", "--snapshot", &copy, "--released", "n17"];

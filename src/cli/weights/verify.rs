@@ -104,8 +104,9 @@ fn show(args: &VerifyArgs, report: &Report, reading: &Reading) -> anyhow::Result
     reading.bar.finish();
     let version = report.version.map_or("unknown version", Version::name);
     let mut text = format!("{version} in {}\n", report.dir.display());
+    let expected = report.expected_tensors.map_or_else(String::new, |count| format!(" of {count}"));
     text += &format!(
-        "  {} tensors, {}; {} are stored and never read\n",
+        "  {}{expected} tensors, {}; {} are stored and never read\n",
         report.tensors,
         gigabytes(report.bytes),
         report.unused.len()

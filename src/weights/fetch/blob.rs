@@ -8,7 +8,8 @@ use ureq::Body;
 use ureq::http::{HeaderMap, Response, StatusCode, header};
 
 use super::claim::Claim;
-use super::http::{Client, HttpError, Remote, host};
+use super::http::{Client, Remote, host};
+use super::http_error::HttpError;
 use super::part::Part;
 use super::pool::Stop;
 use super::retry::Retry;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::http::HttpError;
+use super::http_error::HttpError;
 use crate::weights::hub::OFFLINE;
 
 /// Why files were not fetched. What has arrived stays in the cache, and the next run goes on from there.

@@ -8,6 +8,7 @@ mod blob;
 mod claim;
 mod error;
 mod http;
+mod http_error;
 mod part;
 mod pool;
 mod retry;
@@ -16,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use error::FetchError;
-pub use http::HttpError;
+pub use http_error::HttpError;
 pub use retry::Retry;
 
 use self::blob::{Wanted, Work};

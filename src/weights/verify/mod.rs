@@ -36,7 +36,10 @@ pub struct Report {
     pub dir: PathBuf,
     /// `None` if the files that say it are damaged.
     pub version: Option<Version>,
+    /// Tensors that are stored.
     pub tensors: usize,
+    /// Tensors that the release has; `None` if it is not compared with one.
+    pub expected_tensors: Option<usize>,
     /// Bytes of all tensors.
     pub bytes: u64,
     /// Stored tensors that inference never reads.
@@ -79,6 +82,7 @@ pub fn verify(dir: &Path, released: Option<(Version, &Release)>, progress: Progr
         dir,
         version: survey.version,
         tensors: survey.tensors,
+        expected_tensors: released.map(|(_, release)| release.tensors),
         bytes: survey.bytes,
         unused: survey.unused,
         files,
