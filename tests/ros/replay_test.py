@@ -89,7 +89,7 @@ class RecordTest(ReplayCase):
 
     def test_every_chunk_is_made_again_bit_for_bit(self):
         # What limits do to a chunk is not the policy's.
-        limited = {group: {'velocity_max': 0.01} for group in ('left_arm', 'right_arm')}
+        limited = {group: {'velocity_max': [0.01]} for group in ('left_arm', 'right_arm')}
         node, chunks = self.run_and_record(4, limit_violation='clamp', action=limited)
         self.assertEqual(node.stop().code, 0)
         made = self.replay(self.recording())
