@@ -122,6 +122,10 @@ show() {
     die "The chunks did not come; the node's log: $log-node.log"
   fi
   end_children
+  "$BINARY" replay "$recording" --params "$parameters" --snapshot "$snapshot" --instruction "$INSTRUCTION" \
+    --out "$OUT/replay-$version" >"$log-replay.log" ||
+    die "The recording could not be replayed; the log: $log-replay.log"
+  say "the same recording without ROS: $OUT/replay-$version/report.html"
   say "done: $chunks chunks of $version above, every action dimension over time in $plot"
 }
 

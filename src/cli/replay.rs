@@ -140,7 +140,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<()> {
         refuse_what_needs_topics(&request)?;
         return reproduce::run(&recording, request.overrides, args.out.as_deref(), args.json);
     }
-    let progress = super::progress::Recorded::new("replaying");
+    let progress = super::progress::Bar::of_recorded_time("replaying");
     let replayed = replay::run(&request, &|done, total| progress.update(done, total));
     progress.finish();
     let replay = replayed.map_err(with_status)?;

@@ -45,7 +45,7 @@ pub fn run(
     let mut policy = Policy::load(&options)?;
     first.identity.check(policy.version(), &policy.embodiment().tag)?;
 
-    let progress = super::progress::Count::new("predicting again", recording.count());
+    let progress = super::progress::Bar::of_things("predicting again", recording.count());
     let summary = reproduce_all(recording, &mut policy, |_, _| progress.step())?;
     progress.finish();
     let report = serde_json::to_string_pretty(&summary)?;

@@ -39,7 +39,7 @@ fn sizes() -> String {
 
 pub fn run(args: &SynthArgs) -> anyhow::Result<()> {
     let start = Instant::now();
-    let progress = super::progress::Bytes::new("writing weights");
+    let progress = super::progress::Bar::of_bytes("writing weights");
     synth::write(args.version, args.size, &args.out, &|done, total| progress.update(done, total))?;
     progress.finish();
     eprintln!("{} ready after {:.1} s", args.out.display(), start.elapsed().as_secs_f64());

@@ -202,3 +202,59 @@ pub fn check(
     }
     Err(GateError::Below { dir: in_dir(), floor, groups: Agreement(below) })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::checkpoint::synth::{self, Size};
+    use crate::contract::Version;
+    use crate::golden::DEFAULT_FLOOR;
+    use crate::policy::PolicyOptions;
+
+    /// Bytes at the end of the weights whose signs are turned.
+    const SPOILT_BYTES: usize = 64 << 10;
+
+    /// A tiny checkpoint.
+    fn snapshot(dir: &Path, name: &str) -> PathBuf {
+        let snapshot = dir.join(name);
+        synth::write(Version::N16, Size::Tiny, &snapshot, &|_, _| {}).unwrap();
+        snapshot
+    }
+
+    fn spoil(snapshot: &Path) {
+        let entries = fs::read_dir(snapshot).unwrap().map(|entry| entry.unwrap().path());
+        let is_shard = |path: &PathBuf| path.extension().is_some_and(|end| end == "safetensors");
+        let last = entries.filter(is_shard).max().unwrap();
+        let mut bytes = fs::read(&last).unwrap();
+        let end = bytes.len() - SPOILT_BYTES;
+        // The second byte of a bf16 holds its sign.
+        bytes[end..].iter_mut().skip(1).step_by(2).for_each(|byte| *byte ^= 0x80);
+        fs::write(&last, bytes).unwrap();
+    }
+
+    fn load(snapshot: &Path) -> Policy {
+        let (snapshot, embodiment) = (snapshot.to_owned(), Some("gr1".to_owned()));
+        Policy::load(&PolicyOptions { snapshot, embodiment, ..Default::default() }).unwrap()
+    }
+
+    #[test]
+    fn a_backend_without_a_golden_is_compared_with_the_cpu() {
+        let dir = tempfile::tempdir().unwrap();
+        let whole = snapshot(dir.path(), "whole");
+        let spoilt = snapshot(dir.path(), "spoilt");
+        spoil(&spoilt);
+        let mut cpu = load(&whole);
+        let cancel = CancelToken::default();
+        let agreement = compare(&mut load(&whole), &mut cpu, 1.0, &cancel).unwrap();
+        assert!(agreement.0.iter().all(|group| group.max_difference == 0.0), "{agreement}");
+        let refused =
+            compare(&mut load(&spoilt), &mut cpu, DEFAULT_FLOOR, &cancel).expect_err("spoilt");
+        match &refused {
+            GateError::BelowCpu { groups, .. } => assert!(!groups.0.is_empty()),
+            other => panic!("{other}"),
+        }
+        assert!(refused.to_string().contains("agreement below 0.999"), "{refused}");
+    }
+}

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::chosen;
-use crate::cli::progress::Bytes;
+use crate::cli::progress::Bar;
 use crate::contract::Version;
 use crate::weights::cache::{Cache, MAIN};
 use crate::weights::fill::Filler;
@@ -72,7 +72,7 @@ fn fill(
     release: &Release,
     dir: &Path,
 ) -> anyhow::Result<()> {
-    let bar = Bytes::new("verifying");
+    let bar = Bar::of_bytes("verifying");
     let progress = |done, total| bar.update(done, total);
     let report = verify::verify(dir, Some((version, release)), &progress);
     bar.finish();

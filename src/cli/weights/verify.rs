@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::Args;
 
 use super::{chosen, gigabytes};
-use crate::cli::progress::Bytes;
+use crate::cli::progress::Bar;
 use crate::contract::Version;
 use crate::weights::cache::Cache;
 use crate::weights::locate;
@@ -85,13 +85,13 @@ fn outcome(faults: usize) -> anyhow::Result<()> {
 
 /// Bytes that are read, and how fast.
 struct Reading {
-    bar: Bytes,
+    bar: Bar,
     started: Instant,
 }
 
 impl Reading {
     fn new() -> Self {
-        Self { bar: Bytes::new("verifying"), started: Instant::now() }
+        Self { bar: Bar::of_bytes("verifying"), started: Instant::now() }
     }
 
     fn at(&self, done: u64, total: u64) {
