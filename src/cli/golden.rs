@@ -48,11 +48,16 @@ struct CheckArgs {
     #[arg(long)]
     golden: Option<PathBuf>,
     /// Lowest correlation and concordance of every action group that passes.
-    #[arg(long, default_value_t = golden::DEFAULT_FLOOR)]
+    #[arg(long, default_value_t = golden::DEFAULT_FLOOR, value_parser = floor)]
     floor: f64,
     /// Predictions, all of which have to give the same bytes.
     #[arg(long, default_value_t = 2)]
     times: u32,
+}
+
+fn floor(text: &str) -> Result<f64, String> {
+    let floor = text.parse().ok().filter(|floor| (0.0..=1.0).contains(floor));
+    floor.ok_or_else(|| "a number from 0 to 1 is needed".to_owned())
 }
 
 pub fn run(args: &GoldenArgs) -> anyhow::Result<()> {

@@ -93,14 +93,14 @@ pub struct ReplayArgs {
     #[cfg(feature = "ros")]
     #[arg(long, conflicts_with_all = ["params", "rate", "every", "at_goals", "out", "json"])]
     publish: bool,
-    /// With --publish: recorded seconds per second.
+    /// With --publish: recorded seconds per second (default 1).
     #[cfg(feature = "ros")]
-    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = play::rate, requires = "publish")]
-    factor: f64,
-    /// With --publish: wait this many seconds for a subscriber on every topic; 0 begins at once.
+    #[arg(long, value_name = "X", value_parser = play::rate, requires = "publish")]
+    factor: Option<f64>,
+    /// With --publish: wait this many seconds for a subscriber on every topic (default 30); 0 begins at once.
     #[cfg(feature = "ros")]
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = play::wait, requires = "publish")]
-    wait: f64,
+    #[arg(long, value_name = "SECONDS", value_parser = play::wait, requires = "publish")]
+    wait: Option<f64>,
     /// Print report.json instead of sentences.
     #[arg(long)]
     json: bool,
@@ -132,8 +132,9 @@ fn instruction_at(text: &str) -> Result<(f64, String), String> {
 pub fn run(args: &ReplayArgs) -> anyhow::Result<()> {
     #[cfg(feature = "ros")]
     if args.publish {
-        let wait = Duration::from_secs_f64(args.wait);
-        return publish_bag::run(&args.bag, publish_bag::Pace { factor: args.factor, wait });
+        let factor = args.factor.unwrap_or(1.0);
+        let wait = args.wait.map_or(publish_bag::DEFAULT_WAIT, Duration::from_secs_f64);
+        return publish_bag::run(&args.bag, publish_bag::Pace { factor, wait });
     }
     let request = request(args).map_err(|error| WrongUsage(error.to_string()))?;
     if let Some(recording) = reproduce::recording(&args.bag)? {
@@ -153,14 +154,13 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<()> {
         replay.report.findings.join("\n")
     };
     super::print(&(text + "\n"))?;
+    if replay.report.moments.chunks == 0 {
+        bail!("no chunk was predicted");
+    }
     if !replay.report.unmeasured.is_empty() {
         return Err(WrongUsage(replay.report.unmeasured.join("\n")).into());
     }
-    let mut broken = replay.broken();
-    if replay.report.moments.chunks == 0 {
-        broken.push("no chunk was predicted".to_owned());
-    }
-    match &broken[..] {
+    match &replay.broken()[..] {
         [] => Ok(()),
         broken => bail!("{}", broken.join("\n")),
     }

@@ -3,10 +3,11 @@
 use std::fs;
 
 use super::finding::Finding;
-use crate::checkpoint::{CheckpointError, Snapshot};
+use crate::checkpoint::{CheckpointError, Snapshot, fingerprint};
 use crate::contract::Embodiment;
 use crate::encode::FrameShapes;
 use crate::encode::tokenizer::Tokenizer;
+use crate::golden::{self, Gate, GateError};
 use crate::policy::{self, PolicyError, PolicyOptions};
 
 /// What the checks have found out for those that follow.
@@ -93,6 +94,29 @@ fn tokenizer(options: &PolicyOptions, snapshot: &Snapshot) -> Finding {
             let fix = "put vocab.json, merges.txt and added_tokens.json of NVIDIA's backbone into the snapshot as tokenizer/, \
                        or name their folder with the parameter tokenizer";
             Finding::fail(SUBJECT, error.to_string(), fix)
+        }
+    }
+}
+
+/// Whether the golden that the node would be held to can be one of this checkpoint; `None` without a golden. The node itself
+/// predicts from it.
+pub fn golden(gate: &Gate, options: &PolicyOptions, embodiment: &Embodiment) -> Option<Finding> {
+    const SUBJECT: &str = "golden";
+    let snapshot = policy::open_snapshot(options).ok()?;
+    let tag = &embodiment.tag;
+    let found = golden::find(gate.golden.as_deref(), snapshot.dir(), tag).map_err(GateError::from);
+    let read = found.and_then(|dir| match dir {
+        Some(dir) if gate.on => {
+            golden::read_for(&dir, tag, fingerprint(snapshot.tensors())).map(|_| Some(dir))
+        }
+        _ => Ok(None),
+    });
+    match read {
+        Ok(dir) => dir.map(|dir| Finding::ok(SUBJECT, format!("in {}", dir.display()))),
+        Err(error) => {
+            let fix =
+                "record one with gr00t_blackhole golden record, or set fidelity_gate to false";
+            Some(Finding::fail_as_told(SUBJECT, &error.to_string(), fix))
         }
     }
 }

@@ -32,7 +32,7 @@ use self::profile::Profile;
 use crate::cli::WrongUsage;
 use crate::encode::FrameShapes;
 use crate::node::params::{Params, Value};
-use crate::node::settings::{Settings, Transport};
+use crate::node::settings::{self, Settings, Transport};
 
 /// What is to be examined.
 #[derive(Clone, Debug, Default)]
@@ -126,6 +126,8 @@ fn wiring(overrides: Vec<(String, Value)>, with_node: bool) -> Wiring {
     wiring.frame_shapes = opened.frame_shapes;
     // Without the node's own arguments nothing says which joints and topics the robot has.
     let Some(embodiment) = opened.embodiment.filter(|_| with_node) else { return wiring };
+    let gate = settings::gate(&params);
+    wiring.findings.extend(checkpoint::golden(&gate, &options, &embodiment));
     match given::settings(&mut params, &embodiment) {
         Ok(settings) => {
             wiring.findings.push(given::fine(&settings));

@@ -59,10 +59,10 @@ pub enum GateError {
     #[error(transparent)]
     Golden(#[from] GoldenError),
     #[error(transparent)]
-    Policy(#[from] PolicyError),
+    Policy(Box<PolicyError>),
     #[error(
         "the golden in {} was recorded with another checkpoint (fingerprint {found}, not {wanted}); \
-         record one with this checkpoint: gr00t_blackhole golden record", dir.display()
+         give this checkpoint's own golden, or remove it and record one: gr00t_blackhole golden record", dir.display()
     )]
     OtherCheckpoint { dir: PathBuf, found: String, wanted: String },
     #[error("the golden in {} is of embodiment '{found}', not of '{wanted}'", dir.display())]
@@ -70,7 +70,9 @@ pub enum GateError {
     #[error("the golden in {} does not fit: {problem}", dir.display())]
     Incomparable { dir: PathBuf, problem: Incomparable },
     #[error(
-        "the chunk for the golden in {} is not the known one; agreement below {floor}: {groups}", dir.display()
+        "the chunk for the golden in {} is not the known one, agreement below {floor}: {groups}; give letterbox, data config and \
+         tokenizer as when it was recorded, or, if statistics or processing were changed on purpose, remove it and record another one: \
+         gr00t_blackhole golden record", dir.display()
     )]
     Below { dir: PathBuf, floor: f64, groups: Agreement },
     #[error("the backend does not compute what the CPU does in f32: {0}")]
@@ -83,6 +85,12 @@ pub enum GateError {
         "prediction {number} of the golden in {} gave other bytes than the first one", dir.display()
     )]
     NotRepeatable { dir: PathBuf, number: u32 },
+}
+
+impl From<PolicyError> for GateError {
+    fn from(error: PolicyError) -> Self {
+        GateError::Policy(Box::new(error))
+    }
 }
 
 /// The directory of the golden that a policy is held to: the given one, or that of its embodiment in the snapshot;
@@ -99,7 +107,10 @@ pub fn find(
         if dir.is_dir() {
             return Ok(Some(dir.to_owned()));
         }
-        return Err(GoldenError::Read(format!("{} is no directory", dir.display())));
+        return Err(GoldenError::Read(format!(
+            "there is no golden in {}; give a directory that `gr00t_blackhole golden record` has written",
+            dir.display()
+        )));
     }
     // A tag that no directory can have has no golden.
     Ok(place(snapshot, tag).ok().filter(|dir| dir.is_dir()))
@@ -113,7 +124,7 @@ impl Gate {
     pub fn look_at(
         &self,
         policy: &mut Policy,
-        cpu: impl FnOnce() -> Result<Policy, PolicyError>,
+        cpu: impl FnOnce() -> Result<Policy, GateError>,
         cancel: &CancelToken,
     ) -> Result<Verdict, GateError> {
         if !self.on {
@@ -156,6 +167,25 @@ fn compare(
     Err(GateError::BelowCpu { floor, groups: Agreement(below) })
 }
 
+/// The golden in `dir`, if it is of the embodiment `tag` and of the checkpoint with this fingerprint.
+///
+/// # Errors
+/// The golden is damaged or of something else.
+pub fn read_for(dir: &Path, tag: &str, fingerprint: String) -> Result<Golden, GateError> {
+    let golden = Golden::read(dir)?;
+    let answer = &golden.answer;
+    let dir = dir.to_owned();
+    if answer.embodiment != tag {
+        let (found, wanted) = (answer.embodiment.clone(), tag.to_owned());
+        return Err(GateError::OtherEmbodiment { dir, found, wanted });
+    }
+    if answer.checkpoint != fingerprint {
+        let (found, wanted) = (answer.checkpoint.clone(), fingerprint);
+        return Err(GateError::OtherCheckpoint { dir, found, wanted });
+    }
+    Ok(golden)
+}
+
 /// Predicts from the observation of the golden in `dir`, `times` times, and compares.
 ///
 /// # Errors
@@ -168,19 +198,8 @@ pub fn check(
     times: u32,
     cancel: &CancelToken,
 ) -> Result<Agreement, GateError> {
-    let golden = Golden::read(dir)?;
+    let golden = read_for(dir, &policy.embodiment().tag, policy.fingerprint())?;
     let in_dir = || dir.to_owned();
-    let answer = &golden.answer;
-    let tag = &policy.embodiment().tag;
-    if answer.embodiment != *tag {
-        let (found, wanted) = (answer.embodiment.clone(), tag.clone());
-        return Err(GateError::OtherEmbodiment { dir: in_dir(), found, wanted });
-    }
-    let fingerprint = policy.fingerprint();
-    if answer.checkpoint != fingerprint {
-        let (found, wanted) = (answer.checkpoint.clone(), fingerprint);
-        return Err(GateError::OtherCheckpoint { dir: in_dir(), found, wanted });
-    }
     let options = PredictOptions {
         noise: Some(golden.noise.clone()),
         cancel: cancel.clone(),
@@ -194,7 +213,7 @@ pub fn check(
             return Err(GateError::NotRepeatable { dir: in_dir(), number });
         }
     }
-    let agreement = Agreement::of(&answer.groups, &first.groups)
+    let agreement = Agreement::of(&golden.answer.groups, &first.groups)
         .map_err(|problem| GateError::Incomparable { dir: in_dir(), problem })?;
     let below: Vec<_> = agreement.below(floor).cloned().collect();
     if below.is_empty() {

@@ -1,7 +1,7 @@
 //! Goldens: an observation of a robot, and the chunk that a checkpoint is known to answer.
 //!
 //! A golden is a directory: `observation.json` with its pictures, which `predict` reads too, and `golden.json` with the
-//! answer. [`gate`] holds a policy to it before a robot depends on that policy.
+//! answer. A [`Gate`] holds a policy to it before a robot depends on that policy.
 
 mod agreement;
 mod gate;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use agreement::{Agreement, GroupAgreement};
-pub use gate::{Gate, GateError, Verdict, check, find};
+pub use gate::{Gate, GateError, Verdict, check, find, read_for};
 
 use crate::contract::{ActionChunk, ActionGroup, Noise, Observation, PredictOptions, Version};
 use crate::observation_file;
@@ -62,8 +62,6 @@ pub enum GoldenError {
     Read(String),
     #[error("embodiment tag '{tag}' is no name of a directory; name one with --out")]
     Tag { tag: String },
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
 }
 
 impl Golden {

@@ -67,7 +67,7 @@ impl Model {
         let loading = move || {
             let mut policy = Policy::load(&options)?;
             let verdict = gate
-                .look_at(&mut policy, || Policy::load(&options), &cancel)
+                .look_at(&mut policy, || Ok(Policy::load(&options)?), &cancel)
                 .context("the policy does not pass the fidelity gate")?;
             match verdict {
                 Verdict::Skipped => warn!("fidelity: {verdict}"),
@@ -189,10 +189,12 @@ fn start_recorder(params: &Params, policy: &Policy) -> Result<Option<Recorder>> 
         return Ok(None);
     };
     let place = free_directory(&directory);
+    // It is read where nobody knows the node's own folder.
+    let snapshot = std::path::absolute(policy.snapshot())?;
     let identity = Identity {
         version: policy.version(),
         embodiment: policy.embodiment().tag.clone(),
-        snapshot: policy.snapshot().display().to_string(),
+        snapshot: snapshot.display().to_string(),
     };
     let recorder = Recorder::create(&place, identity, max_bytes)
         .context("parameter 'record_observations': no recording can be made")?;

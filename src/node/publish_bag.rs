@@ -20,6 +20,9 @@ const CLOCK_TYPE: &str = "rosgraph_msgs/msg/Clock";
 /// Longest time between two messages on `/clock`, on the wall clock.
 const TICK: Duration = Duration::from_millis(10);
 
+/// How long is waited for subscribers, where nothing else is said.
+pub const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+
 /// How a bag is published.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {

@@ -70,7 +70,7 @@ pub enum PolicyError {
     )]
     NoSnapshot,
     #[error(transparent)]
-    Locate(#[from] LocateError),
+    Locate(Box<LocateError>),
     #[error("{} is a checkpoint of {found}, not of {wanted}; ask for {found}, or give another snapshot", dir.display())]
     OtherVersion { dir: PathBuf, wanted: Version, found: Version },
     #[error(
@@ -97,6 +97,12 @@ pub enum PolicyError {
         tried.map(|[width, height]| format!("{width}x{height}")).join(", ")
     )]
     NoFrameSize { tried: [[u32; 2]; 3] },
+}
+
+impl From<LocateError> for PolicyError {
+    fn from(error: LocateError) -> Self {
+        PolicyError::Locate(Box::new(error))
+    }
 }
 
 impl Policy {

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use tracing::{debug, warn};
+use tracing::{info, warn};
 
 use super::file;
 use super::{Key, Values};
@@ -22,12 +22,17 @@ const PARTIAL: &str = ".partial-";
 /// A partial file of this age was left by a process that was killed.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
-/// The user's cache: `$GR00T_CACHE_DIR`, or `gr00t_blackhole` in `$XDG_CACHE_HOME` or `~/.cache`; `None` without a home.
+/// The value of the environment variable, and of the node's parameter, for no cache at all.
+pub const NO_CACHE: &str = "none";
+
+/// The user's cache: `$GR00T_CACHE_DIR` unless that is [`NO_CACHE`], or `gr00t_blackhole` in `$XDG_CACHE_HOME` or `~/.cache`; `None` without a home.
 pub fn default_dir() -> Option<PathBuf> {
     let given = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let in_home = || Some(given("HOME")?.join(".cache"));
-    given("GR00T_CACHE_DIR")
-        .or_else(|| Some(given("XDG_CACHE_HOME").or_else(in_home)?.join("gr00t_blackhole")))
+    match given("GR00T_CACHE_DIR") {
+        Some(dir) => Some(dir).filter(|dir| dir.as_os_str() != NO_CACHE),
+        None => Some(given("XDG_CACHE_HOME").or_else(in_home)?.join("gr00t_blackhole")),
+    }
 }
 
 /// Entries in a directory that several processes may share; or none at all.
@@ -91,7 +96,10 @@ impl Cache {
         match write(dir, &path, &file::encode(key, values)) {
             Ok(()) => tidy(dir),
             // A read-only home is nothing unusual.
-            Err(error) => debug!("prepared values are not kept in {}: {error}", dir.display()),
+            Err(error) => info!(
+                "prepared values cannot be kept in {} (GR00T_CACHE_DIR) and are computed at every start: {error}",
+                dir.display()
+            ),
         }
     }
 }

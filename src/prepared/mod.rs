@@ -8,7 +8,7 @@ mod cache;
 mod file;
 mod key;
 
-pub use cache::{Cache, default_dir};
+pub use cache::{Cache, NO_CACHE, default_dir};
 pub use key::{Key, key};
 
 use std::collections::HashMap;

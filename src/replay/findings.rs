@@ -94,7 +94,7 @@ fn start(report: &Report, said: &mut Vec<String>) {
     let start = &report.start;
     match start.complete_s {
         Some(complete_s) if start.waited > 0 => said.push(format!(
-            "The first observation was complete at {}; until then {} waited for {}.",
+            "The first moment with a complete observation was at {}; before it, {} waited for {}.",
             time(complete_s),
             counted(start.waited, "prediction"),
             start.waited_for.join(", ")

@@ -102,7 +102,9 @@ fn errors(add: &mut impl FnMut(String, f64), front: &str, name: &str, errors: &E
 }
 
 fn of_equality(add: &mut impl FnMut(String, f64), name: &str, equality: &Equality) {
-    let different = equality.compared - equality.equal;
+    // A chunk that only one of the runs has is another one, too.
+    let unlike = equality.compared - equality.equal;
+    let different = unlike + equality.only_here + equality.only_there;
     for (what, value) in [
         ("compared", equality.compared),
         ("equal", equality.equal),

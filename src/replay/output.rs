@@ -12,6 +12,8 @@ pub const REPORT: &str = "report.json";
 pub const LATENCY: &str = "latency.json";
 pub const CHUNKS: &str = "chunks.safetensors";
 pub const PAGE: &str = "report.html";
+/// How the names of diagrams of action groups begin.
+pub const ACTIONS: &str = "actions_";
 
 /// Writes everything into a folder, which is made if it is not there; files of these names are replaced. Gives back
 /// their names.
@@ -20,6 +22,7 @@ pub const PAGE: &str = "report.html";
 /// What cannot be written.
 pub fn write(replay: &Replay, folder: &Path) -> Result<Vec<String>, ReplayError> {
     fs::create_dir_all(folder).map_err(|error| write_error(folder, error))?;
+    remove_pictures(folder);
     let mut written = Vec::new();
     let mut file = |name: &str, bytes: &[u8]| -> Result<(), ReplayError> {
         let path = folder.join(name);
@@ -46,6 +49,20 @@ pub fn write(replay: &Replay, folder: &Path) -> Result<Vec<String>, ReplayError>
         }
     }
     Ok(written)
+}
+
+/// Removes the diagrams of an earlier replay, which may have had other groups.
+fn remove_pictures(folder: &Path) {
+    if !folder.join(REPORT).exists() {
+        return;
+    }
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(ACTIONS) && name.ends_with(".png") {
+            // One that stays is a nuisance and no reason to give nothing.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn json(value: &impl serde::Serialize, folder: &Path) -> Result<Vec<u8>, ReplayError> {

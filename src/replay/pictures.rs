@@ -6,6 +6,7 @@ use super::chart::{Chart, Line, Style, parted};
 use super::events::Predicted;
 use super::facts::age_list;
 use super::open_loop::{executed_rows, recorded};
+use super::output::ACTIONS;
 use super::{Replay, seconds_since};
 
 /// With more chunks than this, the rows that are replaced would hide the others.
@@ -74,7 +75,7 @@ impl Replay {
                 let against = if self.commands.is_some() { " against recorded" } else { "" };
                 Section {
                     title: format!("{}: predicted{against}", group.name),
-                    name: format!("actions_{}", file_name(&group.name)),
+                    name: format!("{ACTIONS}{}", file_name(&group.name)),
                     charts: charts.collect(),
                     time: self.action_time(),
                 }
@@ -85,7 +86,7 @@ impl Replay {
     fn action_lines(&self, number: usize, column: usize, executed: &[usize]) -> Vec<Line> {
         let predicted = &self.events.predicted;
         let (mut rows, mut replaced) = (Vec::new(), Vec::new());
-        let mut commanded: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
+        let mut commanded: Vec<(f64, f64)> = Vec::new();
         for (prediction, executed) in predicted.iter().zip(executed) {
             let group = &prediction.chunk.groups[number];
             let value = |row: usize| {
@@ -101,20 +102,17 @@ impl Replay {
                 let found = self.commands.as_ref().and_then(|commands| {
                     recorded(commands, group, column, &self.labels, stamp_ns, row, self.dt_ns)
                 });
-                match (found, commanded.last_mut()) {
-                    (Some(value), Some(part)) => part.push((self.at_s(prediction, row), value)),
-                    _ => commanded.push(Vec::new()),
-                }
+                commanded.extend(found.map(|value| (self.at_s(prediction, row), value)));
             }
         }
         // Chunks can overlap by a row.
-        commanded.iter_mut().for_each(|part| part.sort_by(|(a, _), (b, _)| a.total_cmp(b)));
+        commanded.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         let mut lines = Vec::new();
         if predicted.len() <= MAX_FANS {
             let name = "predicted, replaced by the next chunk";
             lines.push(Line::new(name, Style::Replaced, replaced));
         }
-        let commands = Line::new("recorded", Style::Recorded, commanded);
+        let commands = Line::new("recorded", Style::Recorded, parted(commanded));
         if !commands.parts.is_empty() {
             lines.push(commands);
         }

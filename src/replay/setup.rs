@@ -31,7 +31,7 @@ impl Setup {
     pub fn new(request: &Request, topics: &[RecordedTopic]) -> Result<Self, ReplayError> {
         let mut params = Params::new(request.overrides.clone())?;
         let options = settings::policy_options(&params).ok_or_else(|| {
-            let text = "parameter 'snapshot' is empty; give the checkpoint with --snapshot DIR, or in the parameter file";
+            let text = "parameter 'snapshot' is empty and 'version' is auto; give the checkpoint with --snapshot DIR, or -p version:=n16 and the like for the released one in the hub cache";
             ReplayError::Usage(text.to_owned())
         })?;
         let snapshot = open_snapshot(&options)?;

@@ -150,7 +150,11 @@ fn with_chunks(
 ) {
     let bag = Bag::read(&bundled(rig).bag).expect("a bag");
     let mut recorder = Recorder::default();
-    fn copy<M: RosMessage + 'static>(recorder: &mut Recorder, bag: &Bag, lag_ns: i64) {
+    fn copy<M: RosMessage + serde::de::DeserializeOwned + 'static>(
+        recorder: &mut Recorder,
+        bag: &Bag,
+        lag_ns: i64,
+    ) {
         for (number, topic) in bag.topics.iter().enumerate() {
             if topic.message_type != M::TYPE {
                 continue;

@@ -16,15 +16,13 @@ use crate::contract::{Embodiment, Letterbox, Version};
 use crate::golden::Gate;
 use crate::history::{CameraInput, Gates, Inputs, StateInput, Timeline};
 use crate::policy::PolicyOptions;
-use crate::prepared::{self, Cache};
+use crate::prepared::{self, Cache, NO_CACHE};
 
 pub use cameras::{CameraSettings, Transport};
 pub use limits::on_violation;
 pub use poses::PoseSettings;
 pub use states::{StateSettings, TransformSettings};
 
-/// The value of `cache_dir` for none at all.
-const NO_CACHE: &str = "none";
 const BYTES_PER_GB: f64 = 1e9;
 const NANOSECONDS_PER_MS: i64 = 1_000_000;
 const NANOSECONDS_PER_S: f64 = 1e9;
