@@ -26,6 +26,7 @@ pub mod policy;
 pub mod prepared;
 pub mod program;
 pub mod recording;
+mod regular;
 pub mod replay;
 pub mod rotation;
 pub mod weights;

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{self, File};
-use std::io::BufReader;
+use std::fs;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +13,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::contract::{Frame, Noise, Observation};
 use crate::picture;
+use crate::regular;
+
+/// A larger file is no observation, and no picture that a policy takes.
+const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// One observation, and optionally the noise to start from.
 ///
@@ -117,8 +120,9 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for UniqueKeys<T> {
 
 /// Reads an observation file and the pictures that it names.
 pub fn read(path: &Path) -> anyhow::Result<(Observation, Option<Noise>)> {
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    let parsed: ObservationFile = serde_json::from_reader(BufReader::new(file))
+    let bytes = regular::read(path, MAX_FILE_BYTES)
+        .with_context(|| format!("cannot open {}", path.display()))?;
+    let parsed: ObservationFile = serde_json::from_slice(&bytes)
         .with_context(|| format!("{} is not an observation", path.display()))?;
     let noise = match (parsed.seed, parsed.noise) {
         (Some(_), Some(_)) => bail!("{}: give either 'seed' or 'noise', not both", path.display()),
@@ -182,7 +186,7 @@ fn write_frame(path: &Path, frame: &Frame) -> anyhow::Result<()> {
 /// Decodes a PNG or JPEG file.
 fn read_frame(path: &Path) -> anyhow::Result<Frame> {
     let name = || path.display().to_string();
-    let data = fs::read(path).with_context(name)?;
+    let data = regular::read(path, MAX_FILE_BYTES).with_context(name)?;
     let picture = picture::decode(&data).map_err(|error| anyhow!("{}: {error}", name()))?;
     picture.into_frame().map_err(|error| anyhow!("{}: {error}", name()))
 }

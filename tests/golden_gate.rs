@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use common::golden::Case;
 use common::{shared, tokenizer};
 use gr00t_blackhole::checkpoint::synth::{self, Size};
-use gr00t_blackhole::contract::{CancelToken, Version};
+use gr00t_blackhole::contract::{CancelToken, Representation, Version};
 use gr00t_blackhole::golden::{self, Gate, GateError, Golden, GoldenError, Verdict};
 use gr00t_blackhole::policy::{Policy, PolicyOptions};
 use gr00t_blackhole::prepared::Cache;
@@ -113,7 +113,13 @@ fn a_chunk_that_is_not_the_known_one_shuts_the_gate_and_names_the_group() {
     let group = &mut golden.answer.groups[0];
     group.values.truncate(group.dim);
     assert!(refusal(&golden, "short").contains(first));
+    golden.answer.groups = groups.clone();
+    golden.answer.groups[0].representation = Representation::PoseRot6d;
+    assert!(refusal(&golden, "representation").contains("PoseRot6d in the golden"));
     golden.answer.groups = groups;
+    golden.answer.version = Version::N17;
+    assert!(refusal(&golden, "version").contains("is of n17, not of n16"));
+    golden.answer.version = Version::N16;
     golden.answer.embodiment = "other".to_owned();
     assert!(refusal(&golden, "embodiment").contains("'other', not of 'gr1'"));
 }
@@ -140,6 +146,21 @@ fn another_checkpoint_is_not_held_to_a_golden() {
     let refused = look_at(&gate(Some(&golden)), &mut other).expect_err("other weights");
     assert!(matches!(refused, GateError::OtherCheckpoint { .. }), "{refused}");
     assert!(refused.to_string().contains("golden record"), "{refused}");
+}
+
+#[test]
+fn a_golden_that_cannot_be_reached_is_not_taken_for_none() {
+    let (_dir, snapshot) = snapshot(Version::N16);
+    let mut policy = Policy::load(&options(&snapshot, "gr1")).unwrap();
+    let folder = snapshot.join("golden");
+    std::os::unix::fs::symlink("nowhere", &folder).unwrap();
+    let refused = look_at(&gate(None), &mut policy).expect_err("a dangling link").to_string();
+    assert!(refused.contains("golden is no directory"), "{refused}");
+    fs::remove_file(&folder).unwrap();
+    fs::create_dir(&folder).unwrap();
+    assert_eq!(look_at(&gate(None), &mut policy).unwrap(), Verdict::Reference);
+    fs::write(folder.join("gr1"), "").unwrap();
+    assert!(look_at(&gate(None), &mut policy).is_err());
 }
 
 #[test]

@@ -27,6 +27,11 @@ pub enum BagError {
     #[error("{path} is no bag file: it begins neither as MCAP nor as SQLite nor as zstd")]
     Unknown { path: PathBuf },
     #[error(
+        "{} has no metadata.yaml, and {first} and {other} are not named as parts of one bag; give one of the files, or the directory of one bag",
+        dir.display()
+    )]
+    SeveralBags { dir: PathBuf, first: String, other: String },
+    #[error(
         "{dir} has no metadata.yaml, and {first} and {second} may hold the same messages; keep one of them, or name the file to read"
     )]
     Ambiguous { dir: PathBuf, first: String, second: String },

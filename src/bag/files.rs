@@ -81,6 +81,11 @@ fn unnamed(dir: &Path, mut present: Vec<String>) -> Result<BagFiles, BagError> {
         let (dir, first, second) = (dir.into(), first.clone(), second.clone());
         return Err(BagError::Ambiguous { dir, first, second });
     }
+    let first = &present[0];
+    if let Some(other) = present.iter().find(|name| series(name) != series(first)) {
+        let (dir, first, other) = (dir.into(), first.clone(), other.clone());
+        return Err(BagError::SeveralBags { dir, first, other });
+    }
     let notes = vec![Note::NoMetadata { files: present.len() }];
     let files = present.iter().map(|name| dir.join(name)).collect();
     Ok(BagFiles { files, metadata: None, notes })
@@ -89,6 +94,15 @@ fn unnamed(dir: &Path, mut present: Vec<String>) -> Result<BagFiles, BagError> {
 /// The name of a bag file without its ending.
 fn stem(name: &str) -> &str {
     ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
+}
+
+/// The name that the files of one bag have in common: what stands before the number of a split.
+fn series(name: &str) -> &str {
+    let stem = stem(name);
+    match stem.rsplit_once('_') {
+        Some((series, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => series,
+        _ => stem,
+    }
 }
 
 /// The name of a file without its compression, or with it.

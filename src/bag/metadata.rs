@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::error::BagError;
 use super::limits::{MAX_FILES, MAX_METADATA_BYTES, MAX_TOPICS};
+use crate::regular;
 
 pub const METADATA_FILE: &str = "metadata.yaml";
 /// The newest version that is known.
@@ -82,7 +83,7 @@ impl Metadata {
             let (what, limit) = (METADATA_FILE, MAX_METADATA_BYTES);
             return Err(BagError::TooLarge { path, what, bytes, limit });
         }
-        let text = fs::read_to_string(&path).map_err(BagError::io(&path))?;
+        let text = regular::read_text(&path, MAX_METADATA_BYTES).map_err(BagError::io(&path))?;
         if text.trim().is_empty() {
             return Ok(None);
         }

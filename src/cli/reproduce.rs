@@ -10,7 +10,7 @@ use crate::bag::{BagError, BagReader};
 use crate::node::params::{Params, Value};
 use crate::node::settings;
 use crate::observations::{Difference, Recorded, Recording, Summary, reproduce_all};
-use crate::policy::{Policy, PolicyOptions};
+use crate::policy::Policy;
 
 const REPORT_FILE: &str = "report.json";
 
@@ -29,17 +29,18 @@ pub fn recording(path: &Path) -> Result<Option<Recording>, BagError> {
 /// A chunk that is not the same, a recording or policy that cannot be used.
 pub fn run(
     recording: &Recording,
-    overrides: Vec<(String, Value)>,
+    mut overrides: Vec<(String, Value)>,
     out: Option<&Path>,
     json: bool,
 ) -> anyhow::Result<()> {
     let first = first_prediction(recording)?;
+    let given = |name: &str| overrides.iter().any(|(known, _)| known == name);
+    if !given("snapshot") && !given("version") {
+        overrides.push(("snapshot".to_owned(), Value::Text(first.identity.snapshot.clone())));
+    }
     let params = Params::new(overrides).map_err(|error| WrongUsage(error.to_string()))?;
-    let recorded = PolicyOptions {
-        snapshot: first.identity.snapshot.clone().into(),
-        ..PolicyOptions::default()
-    };
-    let mut options = settings::policy_options(&params).unwrap_or(recorded);
+    let mut options = settings::policy_options(&params)
+        .ok_or_else(|| WrongUsage("the parameters name no snapshot and no version".to_owned()))?;
     options.embodiment.get_or_insert(first.identity.embodiment.clone());
     options.version.get_or_insert(first.identity.version);
     let mut policy = Policy::load(&options)?;

@@ -107,7 +107,8 @@ pub fn golden(gate: &Gate, options: &PolicyOptions, embodiment: &Embodiment) -> 
     let found = golden::find(gate.golden.as_deref(), snapshot.dir(), tag).map_err(GateError::from);
     let read = found.and_then(|dir| match dir {
         Some(dir) if gate.on => {
-            golden::read_for(&dir, tag, fingerprint(snapshot.tensors())).map(|_| Some(dir))
+            golden::read_for(&dir, snapshot.version(), tag, fingerprint(snapshot.tensors()))
+                .map(|_| Some(dir))
         }
         _ => Ok(None),
     });
@@ -150,6 +151,27 @@ mod tests {
         synth::write(Version::N16, Size::Tiny, &dir, &|_, _| {}).expect("checkpoint");
         let options = options(&dir);
         (folder, options)
+    }
+
+    #[test]
+    fn a_golden_is_told_before_the_node_starts() {
+        let (_folder, options) = tiny();
+        let options = PolicyOptions { embodiment: Some("gr1".to_owned()), ..options };
+        let embodiment = check(&options, true).1.embodiment.expect("robot");
+        let gate = Gate { on: true, floor: 1.0, golden: None, times: 1 };
+        assert_eq!(golden(&gate, &options, &embodiment), None);
+        let place = golden::place(&options.snapshot, "gr1").expect("a name");
+        let mut policy = policy::Policy::load(&options).expect("a policy");
+        let observation = policy.made_up_observation().expect("an observation");
+        let mut made = golden::Golden::record(&mut policy, observation, None).expect("a chunk");
+        made.write(&place).expect("written");
+        assert_eq!(golden(&gate, &options, &embodiment).expect("found").level, Level::Ok);
+        made.answer.checkpoint = "another".to_owned();
+        fs::remove_dir_all(&place).expect("removed");
+        made.write(&place).expect("written");
+        let found = golden(&gate, &options, &embodiment).expect("found");
+        assert_eq!(found.level, Level::Fail);
+        assert!(found.to_string().contains("golden record"), "{found}");
     }
 
     fn levels(findings: &[Finding]) -> Vec<Level> {

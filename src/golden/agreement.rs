@@ -30,7 +30,7 @@ pub struct GroupAgreement {
 pub enum Incomparable {
     #[error("the golden has the groups {golden}, the chunk has {chunk}")]
     Groups { golden: String, chunk: String },
-    #[error("group '{group}' has {golden} values in the golden and {chunk} in the chunk")]
+    #[error("group '{group}' is {golden} in the golden and {chunk} in the chunk")]
     Shape { group: String, golden: String, chunk: String },
 }
 
@@ -92,8 +92,14 @@ impl fmt::Display for GroupAgreement {
 }
 
 fn group(golden: &ActionGroup, chunk: &ActionGroup) -> Result<GroupAgreement, Incomparable> {
-    let shape =
-        |group: &ActionGroup| format!("{}x{}", group.values.len() / group.dim.max(1), group.dim);
+    let shape = |group: &ActionGroup| {
+        format!(
+            "{}x{} {:?}",
+            group.values.len() / group.dim.max(1),
+            group.dim,
+            group.representation
+        )
+    };
     if shape(golden) != shape(chunk) {
         return Err(Incomparable::Shape {
             group: golden.name.clone(),

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::agreement::Incomparable;
-use super::{Agreement, Golden, GoldenError, place};
-use crate::contract::{CancelToken, Noise, PredictOptions};
+use super::{Agreement, FOLDER, Golden, GoldenError, place};
+use crate::contract::{CancelToken, Noise, PredictOptions, Version};
 use crate::policy::{Policy, PolicyError};
 
 /// How a policy is looked at before a robot depends on it.
@@ -67,6 +67,8 @@ pub enum GateError {
     OtherCheckpoint { dir: PathBuf, found: String, wanted: String },
     #[error("the golden in {} is of embodiment '{found}', not of '{wanted}'", dir.display())]
     OtherEmbodiment { dir: PathBuf, found: String, wanted: String },
+    #[error("the golden in {} is of {found}, not of {wanted}", dir.display())]
+    OtherVersion { dir: PathBuf, found: Version, wanted: Version },
     #[error("the golden in {} does not fit: {problem}", dir.display())]
     Incomparable { dir: PathBuf, problem: Incomparable },
     #[error(
@@ -113,7 +115,20 @@ pub fn find(
         )));
     }
     // A tag that no directory can have has no golden.
-    Ok(place(snapshot, tag).ok().filter(|dir| dir.is_dir()))
+    let Ok(dir) = place(snapshot, tag) else { return Ok(None) };
+    for path in [snapshot.join(FOLDER), dir.clone()] {
+        if path.is_dir() {
+            continue;
+        }
+        // Something that is there and cannot be used is not nothing.
+        if path.symlink_metadata().is_ok() {
+            let text =
+                format!("{} is no directory; remove it, or put the golden there", path.display());
+            return Err(GoldenError::Read(text));
+        }
+        return Ok(None);
+    }
+    Ok(Some(dir))
 }
 
 impl Gate {
@@ -167,14 +182,22 @@ fn compare(
     Err(GateError::BelowCpu { floor, groups: Agreement(below) })
 }
 
-/// The golden in `dir`, if it is of the embodiment `tag` and of the checkpoint with this fingerprint.
+/// The golden in `dir`, if it is of this version, of the embodiment `tag` and of the checkpoint with this fingerprint.
 ///
 /// # Errors
 /// The golden is damaged or of something else.
-pub fn read_for(dir: &Path, tag: &str, fingerprint: String) -> Result<Golden, GateError> {
+pub fn read_for(
+    dir: &Path,
+    version: Version,
+    tag: &str,
+    fingerprint: String,
+) -> Result<Golden, GateError> {
     let golden = Golden::read(dir)?;
     let answer = &golden.answer;
     let dir = dir.to_owned();
+    if answer.version != version {
+        return Err(GateError::OtherVersion { dir, found: answer.version, wanted: version });
+    }
     if answer.embodiment != tag {
         let (found, wanted) = (answer.embodiment.clone(), tag.to_owned());
         return Err(GateError::OtherEmbodiment { dir, found, wanted });
@@ -198,7 +221,7 @@ pub fn check(
     times: u32,
     cancel: &CancelToken,
 ) -> Result<Agreement, GateError> {
-    let golden = read_for(dir, &policy.embodiment().tag, policy.fingerprint())?;
+    let golden = read_for(dir, policy.version(), &policy.embodiment().tag, policy.fingerprint())?;
     let in_dir = || dir.to_owned();
     let options = PredictOptions {
         noise: Some(golden.noise.clone()),
@@ -228,7 +251,6 @@ mod tests {
 
     use super::*;
     use crate::checkpoint::synth::{self, Size};
-    use crate::contract::Version;
     use crate::golden::DEFAULT_FLOOR;
     use crate::policy::PolicyOptions;
 

@@ -19,6 +19,7 @@ use crate::contract::{ActionChunk, ActionGroup, Noise, Observation, PredictOptio
 use crate::observation_file;
 use crate::partial;
 use crate::policy::{Policy, PolicyError};
+use crate::regular;
 
 const OBSERVATION_FILE: &str = "observation.json";
 const ANSWER_FILE: &str = "golden.json";
@@ -26,6 +27,8 @@ const ANSWER_FILE: &str = "golden.json";
 pub const FOLDER: &str = "golden";
 /// Lowest agreement that passes, where nothing else is said.
 pub const DEFAULT_FLOOR: f64 = 0.999;
+/// A larger file is no answer: that of the largest robot has a hundred kilobytes.
+const MAX_ANSWER_BYTES: u64 = 64 << 20;
 /// Behind the name of a golden that grows.
 const PARTIAL_SUFFIX: &str = ".golden-partial";
 
@@ -90,7 +93,8 @@ impl Golden {
     pub fn read(dir: &Path) -> Result<Self, GoldenError> {
         let path = dir.join(ANSWER_FILE);
         let damaged = |reason: String| GoldenError::Read(format!("{}: {reason}", path.display()));
-        let bytes = fs::read(&path).map_err(|error| damaged(error.to_string()))?;
+        let bytes =
+            regular::read(&path, MAX_ANSWER_BYTES).map_err(|error| damaged(error.to_string()))?;
         let answer: Answer =
             serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
         if let Some(group) = answer.groups.iter().find(|group| !is_whole(group)) {

@@ -11,6 +11,7 @@
 //! The metadata has one entry, `replay`, a JSON object with the rest. Two runs that predict the same write the same bytes.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::Path;
 
 use safetensors::tensor::{Dtype, TensorView};
@@ -40,6 +41,21 @@ struct Metadata {
     observation: Vec<String>,
 }
 
+/// What a run predicted for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    pub version: String,
+    pub embodiment: String,
+    pub dt_ns: i64,
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { version, embodiment, dt_ns } = self;
+        write!(f, "{version}, embodiment '{embodiment}', a control step of {dt_ns} ns")
+    }
+}
+
 /// A chunk as it was stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
@@ -65,12 +81,7 @@ pub struct StoredGroup {
 ///
 /// # Errors
 /// What the format cannot hold.
-pub fn bytes(
-    predicted: &[Predicted],
-    version: &str,
-    embodiment: &str,
-    dt_ns: i64,
-) -> Result<Vec<u8>, String> {
+pub fn bytes(predicted: &[Predicted], run: &Run) -> Result<Vec<u8>, String> {
     let mut instructions: Vec<String> = Vec::new();
     let mut instruction = Vec::new();
     for prediction in predicted {
@@ -84,9 +95,9 @@ pub fn bytes(
     let first = predicted.first().map_or(&[][..], |first| &first.chunk.groups);
     let metadata = Metadata {
         schema: SCHEMA,
-        version: version.to_owned(),
-        embodiment: embodiment.to_owned(),
-        dt_ns,
+        version: run.version.clone(),
+        embodiment: run.embodiment.clone(),
+        dt_ns: run.dt_ns,
         groups: first.iter().map(|group| group.name.clone()).collect(),
         instructions,
         instruction,
@@ -125,7 +136,7 @@ pub fn bytes(
 ///
 /// # Errors
 /// It is none, or of another schema, or its parts do not fit together.
-pub fn read(path: &Path) -> Result<Vec<Stored>, String> {
+pub fn read(path: &Path) -> Result<(Run, Vec<Stored>), String> {
     let file = std::fs::read(path).map_err(|error| error.to_string())?;
     let no_file = "it is no chunk file of a replay";
     let (_, header) = SafeTensors::read_metadata(&file).map_err(|e| format!("{no_file}: {e}"))?;
@@ -184,5 +195,6 @@ pub fn read(path: &Path) -> Result<Vec<Stored>, String> {
             chunk.groups.push(StoredGroup { name: name.clone(), dim, values });
         }
     }
-    Ok(stored)
+    let Metadata { version, embodiment, dt_ns, .. } = metadata;
+    Ok((Run { version, embodiment, dt_ns }, stored))
 }

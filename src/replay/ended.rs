@@ -2,13 +2,13 @@
 
 use super::alternative::fidelity;
 use super::bounds::Measures;
-use super::chunk_file::Stored;
 use super::commands::Commands;
 use super::events::Events;
 use super::facts::Facts;
 use super::instructions::Origin;
 use super::labels::Labels;
 use super::moments::When;
+use super::output::Previous;
 use super::report::{self, Report};
 use super::setup::Setup;
 use super::{
@@ -31,7 +31,7 @@ pub struct Ended<'a> {
 
 impl Ended<'_> {
     /// The report, with every bound held against what was measured.
-    pub fn report(&self, events: &Events, previous: Option<(String, Vec<Stored>)>) -> Report {
+    pub fn report(&self, events: &Events, previous: Option<Previous>) -> Report {
         let [start_ns, end_ns] = self.span;
         let settings = &self.setup.settings;
         let facts = Facts { events, start_ns };
@@ -77,8 +77,8 @@ impl Ended<'_> {
                 self.labels,
                 start_ns,
             ),
-            previous: previous.map(|(name, stored)| {
-                equality::with_run(&name, &events.predicted, stored, self.labels, start_ns)
+            previous: previous.map(|Previous { name, chunks, .. }| {
+                equality::with_run(&name, &events.predicted, chunks, self.labels, start_ns)
             }),
             against: self.request.against.as_ref().map(|other| fidelity(other, &events.predicted)),
             measures: Measures::new(),

@@ -63,7 +63,10 @@ impl Equality {
         let mut text = None;
         for group in &prediction.chunk.groups {
             let found = before.iter().find(|other| other.name == group.name);
-            let Some(other) = found.filter(|other| other.values.len() == group.values.len()) else {
+            let alike = |other: &&StoredGroup| {
+                other.dim == group.dim && other.values.len() == group.values.len()
+            };
+            let Some(other) = found.filter(alike) else {
                 let shape = format!("group {}: another shape, or not there before", group.name);
                 text.get_or_insert(shape);
                 continue;

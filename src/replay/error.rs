@@ -18,8 +18,12 @@ pub enum ReplayError {
     /// The other policy of a comparison.
     #[error("--against: {0}")]
     Against(Box<PolicyError>),
-    #[error("the recording has no messages")]
+    #[error("the recording has no messages with a time")]
     Empty,
+    #[error(
+        "a message of {topic} was received at {log_ns} ns, outside of the time from {start_ns} to {end_ns} ns that the recording says it covers"
+    )]
+    OutsideSpan { topic: String, log_ns: i64, start_ns: i64, end_ns: i64 },
     #[error(
         "the recording spans {days:.1} days, from {start_ns} to {end_ns} ns; up to {} are replayed, and one of its messages \
          has probably been dated wrongly",
@@ -31,7 +35,9 @@ pub enum ReplayError {
     /// What was asked for does not make sense.
     #[error("{0}")]
     Usage(String),
-    #[error("{}: {problem}", path.display())]
+    #[error("--previous {name} is a run of {found}; this one is of {wanted}")]
+    OtherRun { name: String, found: String, wanted: String },
+    #[error("--previous {}: {problem}", path.display())]
     Previous { path: PathBuf, problem: String },
     #[error("cannot write {}: {error}", path.display())]
     Write { path: PathBuf, error: std::io::Error },
@@ -48,6 +54,12 @@ impl From<PolicyError> for ReplayError {
 impl ReplayError {
     /// Whether arguments or parameters are to be mended, not the recording or the checkpoint.
     pub fn is_usage(&self) -> bool {
-        matches!(self, ReplayError::Params(_) | ReplayError::Topics(_) | ReplayError::Usage(_))
+        matches!(
+            self,
+            ReplayError::Params(_)
+                | ReplayError::Topics(_)
+                | ReplayError::Usage(_)
+                | ReplayError::OtherRun { .. }
+        )
     }
 }

@@ -134,7 +134,10 @@ impl Whole {
         self.values += errors.values as f64;
         self.squares += mse * errors.values as f64;
         self.absolutes += mae * errors.values as f64;
-        self.largest = self.largest.max(max);
+        // One that is no number stays: it keeps no bound.
+        if max.is_nan() || max > self.largest {
+            self.largest = max;
+        }
     }
 
     fn tell(&self, add: &mut impl FnMut(String, f64), front: &str) {
@@ -143,5 +146,26 @@ impl Whole {
             add(format!("{front}mae"), self.absolutes / self.values);
             add(format!("{front}max_abs"), self.largest);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_is_no_number_stays_the_largest() {
+        let errors = |max: f64| Errors {
+            values: 1,
+            mse: Some(max * max),
+            mae: Some(max),
+            max_abs: Some(max),
+            ..Errors::default()
+        };
+        let mut whole = Whole::default();
+        for max in [0.5, f64::NAN, 0.25] {
+            whole.add(&errors(max));
+        }
+        assert!(whole.largest.is_nan());
     }
 }

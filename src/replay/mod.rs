@@ -172,6 +172,15 @@ pub fn run(request: &Request, progress: &dyn Fn(u64, u64)) -> Result<Replay, Rep
 
     let policy = Policy::load(&setup.options)?;
     check_instructions(&policy, &instructions)?;
+    let chunk_run = chunk_file::Run {
+        version: policy.version().name().to_owned(),
+        embodiment: policy.embodiment().tag.clone(),
+        dt_ns: setup.settings.dt_ns,
+    };
+    if let Some(previous) = previous.as_ref().filter(|previous| previous.run != chunk_run) {
+        let (name, found) = (previous.name.clone(), previous.run.to_string());
+        return Err(ReplayError::OtherRun { name, found, wanted: chunk_run.to_string() });
+    }
     let other = other_policy(request, &setup, &policy)?;
     let on_violation = settings::on_violation(&setup.params);
     let seed = settings::seed(&setup.params, policy.version());
@@ -187,13 +196,7 @@ pub fn run(request: &Request, progress: &dyn Fn(u64, u64)) -> Result<Replay, Rep
 
     let labels = Labels::new(&setup.settings);
     let latency = Latency::new(&predictions, &events, start_ns);
-    let chunks = chunk_file::bytes(
-        &events.predicted,
-        predictions.policy().version().name(),
-        &predictions.policy().embodiment().tag,
-        setup.settings.dt_ns,
-    )
-    .map_err(ReplayError::Usage)?;
+    let chunks = chunk_file::bytes(&events.predicted, &chunk_run).map_err(ReplayError::Usage)?;
     let ended = Ended {
         request,
         setup: &setup,
@@ -228,6 +231,10 @@ fn play(
     let mut messages = recording.messages(&wiring.wanted())?;
     for message in messages.by_ref() {
         let RecordedMessage { topic, log_ns, data } = message?;
+        if !(start_ns..=end_ns).contains(&log_ns) {
+            let topic = topics[topic].name.clone();
+            return Err(ReplayError::OutsideSpan { topic, log_ns, start_ns, end_ns });
+        }
         player.until(log_ns, predict);
         for role in wiring.roles_of(topic) {
             match role {

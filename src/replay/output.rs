@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::chunk_file::{self, Stored};
+use super::chunk_file::{self, Run, Stored};
 use super::error::ReplayError;
 use super::pictures::Section;
 use super::{Replay, html, png};
@@ -75,13 +75,21 @@ fn write_error(path: &Path, error: std::io::Error) -> ReplayError {
     ReplayError::Write { path: path.to_owned(), error }
 }
 
-/// The chunks of an earlier run: its folder, or the chunk file itself; with the name that it goes by.
+/// An earlier run.
+pub struct Previous {
+    /// What it goes by.
+    pub name: String,
+    pub run: Run,
+    pub chunks: Vec<Stored>,
+}
+
+/// The chunks of an earlier run: its folder, or the chunk file itself.
 ///
 /// # Errors
 /// It is no such thing.
-pub fn read_chunks(path: &Path) -> Result<(String, Vec<Stored>), ReplayError> {
+pub fn read_chunks(path: &Path) -> Result<Previous, ReplayError> {
     let file: PathBuf = if path.is_dir() { path.join(CHUNKS) } else { path.to_owned() };
-    let stored = chunk_file::read(&file)
+    let (run, chunks) = chunk_file::read(&file)
         .map_err(|problem| ReplayError::Previous { path: file.clone(), problem })?;
-    Ok((path.display().to_string(), stored))
+    Ok(Previous { name: path.display().to_string(), run, chunks })
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::cache::{Cache, MAIN};
+use super::hash::Content;
 use super::lock::{FileEntry, HubFiles, Lock, LockError, Tokenizer};
 use crate::contract::Version;
 
@@ -92,6 +93,9 @@ pub fn missing<'a>(
 ) -> Vec<String> {
     let fault = |(path, entry): (&String, &FileEntry)| match fs::metadata(dir.join(path)) {
         Ok(metadata) if !metadata.is_file() => Some(format!("{path} is no file")),
+        Ok(_) if names_other_content(&dir.join(path), entry) => {
+            Some(format!("{path} has another hash than the lock file"))
+        }
         Ok(metadata) => {
             let expected = entry.size.filter(|size| *size != metadata.len())?;
             Some(format!("{path} has {} of {expected} bytes", metadata.len()))
@@ -99,6 +103,14 @@ pub fn missing<'a>(
         Err(_) => Some(format!("{path} is missing")),
     };
     files.into_iter().filter_map(fault).collect()
+}
+
+/// Whether a file of a hub cache is a link to a blob whose name is another hash than the known one.
+fn names_other_content(path: &Path, entry: &FileEntry) -> bool {
+    let Some(known) = &entry.sha256 else { return false };
+    let blob = fs::read_link(path).ok();
+    let name = blob.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+    matches!(name.and_then(Content::of_tag), Some(Content::Sha256(found)) if found != *known)
 }
 
 #[cfg(test)]
@@ -152,6 +164,22 @@ mod tests {
         let message = snapshot(&lock(), &partial, Version::N15).expect_err("partial").to_string();
         assert!(message.contains("model-00002-of-00003.safetensors is missing"), "{message}");
         assert!(!message.contains("LICENSE"), "{message}");
+    }
+
+    #[test]
+    fn a_link_to_another_content_is_missing() {
+        let folder = tempfile::tempdir().expect("folder");
+        let blob = |digit: &str| digit.repeat(64);
+        for digit in ["a", "b"] {
+            fs::write(folder.path().join(blob(digit)), "x").expect("blob");
+            let link = folder.path().join(format!("linked-{digit}"));
+            std::os::unix::fs::symlink(folder.path().join(blob(digit)), link).expect("link");
+        }
+        let entry = FileEntry { size: Some(1), sha256: Some(blob("a")) };
+        let files = ["a", "b"].map(|digit| (format!("linked-{digit}"), entry.clone()));
+        let files = BTreeMap::from(files);
+        let faults = missing(folder.path(), &files);
+        assert_eq!(faults, ["linked-b has another hash than the lock file"]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::contract::Version;
+use crate::regular;
 
 /// The lock file that the program carries inside.
 pub const BUILT_IN: &str = include_str!("../../weights.lock");
@@ -178,7 +179,7 @@ pub fn read_text(path: &Path) -> Result<String, LockError> {
     if metadata.len() > MAX_BYTES {
         return Err(LockError::TooLarge { path: path.to_owned(), bytes: metadata.len() });
     }
-    std::fs::read_to_string(path).map_err(io)
+    regular::read_text(path, MAX_BYTES).map_err(io)
 }
 
 #[cfg(test)]

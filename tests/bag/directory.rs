@@ -46,22 +46,34 @@ fn split_bags_are_one_bag_with_or_without_metadata() {
 }
 
 #[test]
+fn files_of_several_bags_are_not_one() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, seconds) in [("a_0.mcap", [1, 2]), ("b_0.mcap", [3, 4])] {
+        mcap_file(&folder.path().join(name), &seconds);
+    }
+    let text = refusal(folder.path());
+    assert!(text.contains("a_0.mcap and b_0.mcap are not named as parts of one bag"), "{text}");
+    metadata(folder.path(), "mcap", &["a_0.mcap", "b_0.mcap"], "");
+    assert_eq!(numbers(&Bag::read(folder.path()).unwrap()), [1, 2, 3, 4]);
+}
+
+#[test]
 fn messages_of_one_time_follow_the_order_of_the_files() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["b.db3", "a.db3"] {
+    for name in ["bag_1.db3", "bag_0.db3"] {
         sqlite(&folder.path().join(name), &[STATES], &rows(&[1]));
     }
     let with_marks = |name: &str, mark: u8| {
         let connection = rusqlite::Connection::open(folder.path().join(name)).unwrap();
         connection.execute("UPDATE messages SET data = ?1", [vec![mark]]).unwrap();
     };
-    with_marks("b.db3", 1);
-    with_marks("a.db3", 2);
+    with_marks("bag_1.db3", 1);
+    with_marks("bag_0.db3", 2);
     let marks = || -> Vec<u8> {
         Bag::read(folder.path()).unwrap().messages.iter().map(|m| m.data[0]).collect()
     };
     assert_eq!(marks(), [2, 1]);
-    metadata(folder.path(), "sqlite3", &["b.db3", "a.db3"], "");
+    metadata(folder.path(), "sqlite3", &["bag_1.db3", "bag_0.db3"], "");
     assert_eq!(marks(), [1, 2]);
 }
 

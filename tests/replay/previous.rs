@@ -59,6 +59,28 @@ fn a_run_is_the_same_as_itself_and_another_names_the_first_difference() {
 }
 
 #[test]
+fn what_was_not_compared_is_different_and_another_robot_is_refused() {
+    let rig = Rig::new(Version::N17);
+    let mut request = bundled(&rig);
+    replay::write(&run(&request), &rig.path("first")).expect("written");
+    request.previous = Some(rig.path("first"));
+    request.bounds = vec!["previous.different==0".parse().expect("a bound")];
+    assert_eq!(run(&request).broken(), [] as [String; 0]);
+    // Moments that the earlier run does not have.
+    request.pace = Pace::Rate(0.77);
+    let broken = run(&request).broken();
+    assert!(broken.len() == 1 && broken[0].contains("previous.different"), "{broken:?}");
+
+    request.pace = Pace::Rate(2.0);
+    request.overrides.push(("action_rate_hz".to_owned(), Value::Double(5.0)));
+    let error = refusal(&request);
+    assert!(
+        error.is_usage() && error.to_string().contains("a control step of 200000000 ns"),
+        "{error}"
+    );
+}
+
+#[test]
 fn what_is_no_chunk_file_is_refused_by_name() {
     let rig = Rig::new(Version::N17);
     let mut request = bundled(&rig);

@@ -99,6 +99,8 @@ class RecordTest(ReplayCase):
         meaningless = self.replay(self.recording(), '--rate', '5')
         self.assertEqual(meaningless.returncode, 2, meaningless.stderr)
         self.assertIn('--rate', meaningless.stderr)
+        other = self.replay(self.recording(), '-p', 'embodiment:=libero_panda')
+        self.assertEqual(other.returncode, 1, other.stdout)
 
     def test_a_killed_node_leaves_what_it_had_recorded(self):
         node, chunks = self.run_and_record(3)
