@@ -14,6 +14,7 @@ mod reproduce;
 mod synth;
 mod weights;
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 
 use anyhow::Context;
@@ -75,7 +76,25 @@ enum Command {
 
 /// Prints a result. A reader that has seen enough, such as `head`, is no failure.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    write_result(&mut std::io::stdout().lock(), text)
+    write_result(&mut std::io::stdout().lock(), &visible(text))
+}
+
+/// Text for a terminal, in which names from files command nothing: control characters other than line ends and tabs are
+/// written out.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(commands) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if commands(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
 }
 
 fn write_result(out: &mut impl Write, text: &str) -> anyhow::Result<()> {
@@ -155,6 +174,12 @@ mod tests {
         fn flush(&mut self) -> std::io::Result<()> {
             Err(self.0.into())
         }
+    }
+
+    #[test]
+    fn names_from_files_command_no_terminal() {
+        assert_eq!(visible("a\tb\n"), "a\tb\n");
+        assert_eq!(visible("clear \u{1b}[2J\r"), "clear \\u{1b}[2J\\r");
     }
 
     #[test]
