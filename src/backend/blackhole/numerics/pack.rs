@@ -1,0 +1,129 @@
+//! Matrices to tiles.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
+
+use super::block::{BFP4_MAGNITUDE, BFP8_MAGNITUDE};
+use super::element::Element;
+use super::error::NumericsError;
+use super::format::{EXPONENT_BYTES, TileFormat};
+use super::tile::{FACE, FaceRow, SIDE, TileRow, face_row};
+use super::view::{MatrixView, Scratch};
+
+/// Gets the number of tiles that are packed and of all that will be, from any thread.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
+/// Packs `matrix` into `target`, which has to be of [`TileFormat::matrix_bytes`], on all threads of the current rayon
+/// pool.
+pub fn pack_matrix<T: Element>(
+    matrix: MatrixView<'_, T>,
+    format: TileFormat,
+    target: &mut [u8],
+    progress: Progress<'_>,
+) -> Result<(), NumericsError> {
+    format.check_bytes(matrix.rows(), matrix.cols(), target.len())?;
+    if target.is_empty() {
+        return Ok(());
+    }
+    let across = matrix.cols().div_ceil(SIDE);
+    let total = (target.len() / format.tile_bytes()) as u64;
+    let done = AtomicU64::new(0);
+    let tile_rows = target.par_chunks_mut(across * format.tile_bytes());
+    tile_rows.enumerate().for_each(|(index, target)| {
+        Arch::new().dispatch(PackTileRow { matrix, format, first: index * SIDE, target });
+        let across = across as u64;
+        progress(done.fetch_add(across, Ordering::Relaxed) + across, total);
+    });
+    Ok(())
+}
+
+/// The tiles from row `first` of the matrix on.
+struct PackTileRow<'a, T> {
+    matrix: MatrixView<'a, T>,
+    format: TileFormat,
+    first: usize,
+    target: &'a mut [u8],
+}
+
+impl<T: Element> WithSimd for PackTileRow<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        // One loop each, so that the choice is not made per tile.
+        match self.format {
+            TileFormat::Bf16 => self.pack(pack_bf16),
+            TileFormat::Bfp8B => self.pack(pack_bfp8),
+            TileFormat::Bfp4B => self.pack(pack_bfp4),
+        }
+    }
+}
+
+impl<T: Element> PackTileRow<'_, T> {
+    #[inline(always)]
+    fn pack(self, tile: impl Fn(&[&TileRow<T>; SIDE], &mut [u8])) {
+        let mut scratch = Scratch::new();
+        let targets = self.target.chunks_exact_mut(self.format.tile_bytes());
+        for (index, target) in targets.enumerate() {
+            tile(&self.matrix.tile(self.first, index * SIDE, &mut scratch), target);
+        }
+    }
+}
+
+/// Both halves of every row of a tile, with the numbers of the rows of faces that they are.
+#[inline(always)]
+fn face_rows<T>(rows: &[&TileRow<T>; SIDE], mut work: impl FnMut(usize, &FaceRow<T>)) {
+    for (index, row) in rows.iter().enumerate() {
+        for (side, half) in row.as_chunks().0.iter().enumerate() {
+            work(face_row(index, side), half);
+        }
+    }
+}
+
+#[inline(always)]
+fn pack_bf16<T: Element>(rows: &[&TileRow<T>; SIDE], target: &mut [u8]) {
+    let (targets, _) = target.as_chunks_mut::<{ 2 * FACE }>();
+    face_rows(
+        rows,
+        #[inline(always)]
+        |place, values| {
+            for (target, value) in targets[place].chunks_exact_mut(2).zip(values) {
+                target.copy_from_slice(&value.to_bf16().to_le_bytes());
+            }
+        },
+    );
+}
+
+#[inline(always)]
+fn pack_bfp8<T: Element>(rows: &[&TileRow<T>; SIDE], target: &mut [u8]) {
+    let (exponents, codes) = target.split_at_mut(EXPONENT_BYTES);
+    let (codes, _) = codes.as_chunks_mut::<FACE>();
+    face_rows(
+        rows,
+        #[inline(always)]
+        |place, values| {
+            let block = T::to_block::<BFP8_MAGNITUDE>(values);
+            exponents[place] = block.exponent;
+            codes[place] = block.codes;
+        },
+    );
+}
+
+#[inline(always)]
+fn pack_bfp4<T: Element>(rows: &[&TileRow<T>; SIDE], target: &mut [u8]) {
+    let (exponents, codes) = target.split_at_mut(EXPONENT_BYTES);
+    let (codes, _) = codes.as_chunks_mut::<{ FACE / 2 }>();
+    face_rows(
+        rows,
+        #[inline(always)]
+        |place, values| {
+            let block = T::to_block::<BFP4_MAGNITUDE>(values);
+            exponents[place] = block.exponent;
+            for (target, pair) in codes[place].iter_mut().zip(block.codes.chunks_exact(2)) {
+                *target = pair[0] | pair[1] << 4;
+            }
+        },
+    );
+}
