@@ -20,13 +20,14 @@ pub const BFP4_MAGNITUDE: u32 = 3;
 pub fn of_bf16<const MAGNITUDE: u32>(row: &FaceRow<bf16>) -> Block {
     // Bits below the magnitude when the significand's top bit is bit 14.
     let below = 15 - MAGNITUDE;
-    let bits = row.map(
-        #[inline(always)]
-        |value| value.to_bits(),
-    );
-    let largest = bits.iter().fold(0, |largest, bits| max(largest, bits & 0x7fff)) >> 7;
+    let mut largest = 0;
+    for value in row {
+        largest = max(largest, value.to_bits() & 0x7fff);
+    }
+    let largest = largest >> 7;
     let mut codes = [0; FACE];
-    for (code, bits) in codes.iter_mut().zip(bits) {
+    for (code, value) in codes.iter_mut().zip(row) {
+        let bits = value.to_bits();
         let exponent = bits >> 7 & 0xff;
         let significand = if exponent == 0 { 0 } else { bits & 0x7f | 0x80 };
         let distance = largest - exponent;
@@ -45,13 +46,14 @@ pub fn of_bf16<const MAGNITUDE: u32>(row: &FaceRow<bf16>) -> Block {
 #[inline(always)]
 pub fn of_f32<const MAGNITUDE: u32>(row: &FaceRow<f32>) -> Block {
     let below = 24 - MAGNITUDE;
-    let bits = row.map(
-        #[inline(always)]
-        |value| value.to_bits(),
-    );
-    let largest = bits.iter().fold(0, |largest, bits| max(largest, bits & 0x7fff_ffff)) >> 23;
+    let mut largest = 0;
+    for value in row {
+        largest = max(largest, value.to_bits() & 0x7fff_ffff);
+    }
+    let largest = largest >> 23;
     let mut codes = [0; FACE];
-    for (code, bits) in codes.iter_mut().zip(bits) {
+    for (code, value) in codes.iter_mut().zip(row) {
+        let bits = value.to_bits();
         let exponent = bits >> 23 & 0xff;
         let significand = if exponent == 0 { 0 } else { bits & 0x7f_ffff | 0x80_0000 };
         let distance = largest - exponent;
@@ -73,21 +75,20 @@ pub fn of_f32<const MAGNITUDE: u32>(row: &FaceRow<f32>) -> Block {
 pub fn to_f32_bits<const MAGNITUDE: u32>(block: &Block) -> FaceRow<u32> {
     // The exponent that makes the magnitude, taken as a whole number, the value.
     let exponent = i32::from(block.exponent) - (126 + MAGNITUDE.cast_signed());
-    block.codes.map(
-        #[inline(always)]
-        |code| {
-            let code = i32::from(code);
-            let sign = (code >> MAGNITUDE).cast_unsigned() << 31;
-            let magnitude = code & ((1 << MAGNITUDE) - 1);
-            // Converting to f32 finds the top bit; both lie far from where adding to the exponent could carry.
-            let normal = (magnitude as f32).to_bits().cast_signed() + (exponent << 23);
-            let bits = if normal < 0 { 0 } else { normal.cast_unsigned() | sign };
-            if magnitude == 0 { sign } else { bits }
-        },
-    )
+    let mut values = [0; FACE];
+    for (value, code) in values.iter_mut().zip(block.codes) {
+        let code = i32::from(code);
+        let sign = (code >> MAGNITUDE).cast_unsigned() << 31;
+        let magnitude = code & ((1 << MAGNITUDE) - 1);
+        // Converting to f32 finds the top bit; adding to the exponent reaches 255 at most.
+        let normal = (magnitude as f32).to_bits().cast_signed() + (exponent << 23);
+        let bits = if normal < 0 { 0 } else { normal.cast_unsigned() | sign };
+        *value = if magnitude == 0 { sign } else { bits };
+    }
+    values
 }
 
-// Those of the standard library for integers, as functions that fit `fold` and stay inlined.
+// Those of the standard library are not always inlined.
 #[inline(always)]
 fn max<T: PartialOrd>(a: T, b: T) -> T {
     if a > b { a } else { b }

@@ -52,11 +52,21 @@ impl<T: Element> WithSimd for PackTileRow<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
-        // One loop each, so that the choice is not made per tile.
+        // One loop each, so that the choice is not made per tile. A function in place of a closure would be called through
+        // another one, which is compiled for the oldest processors.
         match self.format {
-            TileFormat::Bf16 => self.pack(pack_bf16),
-            TileFormat::Bfp8B => self.pack(pack_bfp8),
-            TileFormat::Bfp4B => self.pack(pack_bfp4),
+            TileFormat::Bf16 => self.pack(
+                #[inline(always)]
+                |rows, target| pack_bf16(rows, target),
+            ),
+            TileFormat::Bfp8B => self.pack(
+                #[inline(always)]
+                |rows, target| pack_bfp8(rows, target),
+            ),
+            TileFormat::Bfp4B => self.pack(
+                #[inline(always)]
+                |rows, target| pack_bfp4(rows, target),
+            ),
         }
     }
 }
@@ -126,4 +136,35 @@ fn pack_bfp4<T: Element>(rows: &[&TileRow<T>; SIDE], target: &mut [u8]) {
             }
         },
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use half::bf16;
+
+    use super::*;
+
+    /// Packs with the vectors of this processor and, where `plain`, without.
+    fn packed<T: Element>(values: &[T], format: TileFormat, plain: bool) -> Vec<u8> {
+        let matrix = MatrixView::new(values, SIDE, 3 * SIDE, 3 * SIDE).expect("it fits");
+        let mut target = vec![0; 3 * format.tile_bytes()];
+        let job = PackTileRow { matrix, format, first: 0, target: &mut target };
+        if plain {
+            job.with_simd(pulp::Scalar);
+        } else {
+            Arch::new().dispatch(job);
+        }
+        target
+    }
+
+    #[test]
+    fn vectors_change_no_byte() {
+        let bits = (0..3 * SIDE as u32 * SIDE as u32).map(|i| i.wrapping_mul(2_654_435_761));
+        let long: Vec<f32> = bits.map(f32::from_bits).collect();
+        let short: Vec<bf16> = long.iter().map(|value| bf16::from_f32(*value)).collect();
+        for format in TileFormat::ALL {
+            assert!(packed(&long, format, true) == packed(&long, format, false), "{format:?}");
+            assert!(packed(&short, format, true) == packed(&short, format, false), "{format:?}");
+        }
+    }
 }

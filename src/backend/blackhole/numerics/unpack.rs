@@ -48,15 +48,24 @@ impl<T: Element> WithSimd for UnpackTileRow<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
         match self.format {
-            TileFormat::Bf16 => self.unpack(bf16_row),
-            TileFormat::Bfp8B => self.unpack(bfp8_row),
-            TileFormat::Bfp4B => self.unpack(bfp4_row),
+            TileFormat::Bf16 => self.unpack(
+                #[inline(always)]
+                |tile, place| bf16_row(tile, place),
+            ),
+            TileFormat::Bfp8B => self.unpack(
+                #[inline(always)]
+                |tile, place| bfp8_row(tile, place),
+            ),
+            TileFormat::Bfp4B => self.unpack(
+                #[inline(always)]
+                |tile, place| bfp4_row(tile, place),
+            ),
         }
     }
 }
 
 impl<T: Element> UnpackTileRow<'_, T> {
-    /// `face_row` takes a tile and the number of a row of its faces.
+    /// `values` takes a tile and the number of a row of its faces.
     #[inline(always)]
     fn unpack(self, values: impl Fn(&[u8], usize) -> FaceRow<u32>) {
         for (index, tile) in self.packed.chunks_exact(self.format.tile_bytes()).enumerate() {
@@ -64,8 +73,15 @@ impl<T: Element> UnpackTileRow<'_, T> {
                 let target = &mut target[index * SIDE..];
                 for (side, target) in target.chunks_mut(FACE).take(2).enumerate() {
                     let values = values(tile, face_row(row, side));
-                    for (target, bits) in target.iter_mut().zip(values) {
-                        *target = T::from_f32_bits(bits);
+                    // All but the last columns: a loop of known length becomes vector code.
+                    if let Some(target) = target.first_chunk_mut::<FACE>() {
+                        for (target, bits) in target.iter_mut().zip(values) {
+                            *target = T::from_f32_bits(bits);
+                        }
+                    } else {
+                        for (target, bits) in target.iter_mut().zip(values) {
+                            *target = T::from_f32_bits(bits);
+                        }
                     }
                 }
             }
@@ -76,10 +92,11 @@ impl<T: Element> UnpackTileRow<'_, T> {
 #[inline(always)]
 fn bf16_row(tile: &[u8], place: usize) -> FaceRow<u32> {
     let (values, _) = tile[place * 2 * FACE..].as_chunks();
-    std::array::from_fn(
-        #[inline(always)]
-        |i| u32::from(u16::from_le_bytes(values[i])) << 16,
-    )
+    let mut bits = [0; FACE];
+    for (bits, value) in bits.iter_mut().zip(values) {
+        *bits = u32::from(u16::from_le_bytes(*value)) << 16;
+    }
+    bits
 }
 
 #[inline(always)]
@@ -91,9 +108,10 @@ fn bfp8_row(tile: &[u8], place: usize) -> FaceRow<u32> {
 #[inline(always)]
 fn bfp4_row(tile: &[u8], place: usize) -> FaceRow<u32> {
     let (pairs, _) = tile[EXPONENT_BYTES..].as_chunks::<{ FACE / 2 }>();
-    let codes = std::array::from_fn(
-        #[inline(always)]
-        |i| pairs[place][i / 2] >> (i % 2 * 4) & 0xf,
-    );
+    let mut codes = [0; FACE];
+    for (codes, pair) in codes.chunks_exact_mut(2).zip(&pairs[place]) {
+        codes[0] = pair & 0xf;
+        codes[1] = pair >> 4;
+    }
     block::to_f32_bits::<BFP4_MAGNITUDE>(&Block { exponent: tile[place], codes })
 }

@@ -66,25 +66,31 @@ impl<'a, T: Element> MatrixView<'a, T> {
         let first = row * self.stride + column;
         if (height, width) == (SIDE, SIDE) && !self.transposed {
             let values = &self.values[first..first + (SIDE - 1) * self.stride + SIDE];
-            return std::array::from_fn(
-                #[inline(always)]
-                |i| &values[i * self.stride..][..SIDE].as_chunks().0[0],
-            );
+            let mut rows = [&scratch.tile[0]; SIDE];
+            for (i, row) in rows.iter_mut().enumerate() {
+                *row = &values[i * self.stride..][..SIDE].as_chunks().0[0];
+            }
+            return rows;
         }
-        if (height, width) != (SIDE, SIDE) {
+        if (height, width) == (SIDE, SIDE) {
+            for (i, target) in scratch.tile.iter_mut().enumerate() {
+                *target = self.values[first + i * self.stride..][..SIDE].as_chunks().0[0];
+            }
+        } else {
             scratch.tile = [[T::default(); SIDE]; SIDE];
-        }
-        for (i, target) in scratch.tile.iter_mut().take(height).enumerate() {
-            let start = first + i * self.stride;
-            target[..width].copy_from_slice(&self.values[start..start + width]);
+            for (i, target) in scratch.tile.iter_mut().take(height).enumerate() {
+                let start = first + i * self.stride;
+                target[..width].copy_from_slice(&self.values[start..start + width]);
+            }
         }
         if self.transposed {
             transpose(&mut scratch.tile, &mut scratch.spare);
         }
-        std::array::from_fn(
-            #[inline(always)]
-            |i| &scratch.tile[i],
-        )
+        let mut rows = [&scratch.tile[0]; SIDE];
+        for (target, row) in rows.iter_mut().zip(&scratch.tile) {
+            *target = row;
+        }
+        rows
     }
 }
 
