@@ -45,6 +45,10 @@ struct UnpackTileRow<'a, T> {
 impl<T: Element> WithSimd for UnpackTileRow<'_, T> {
     type Output = ();
 
+    #[expect(
+        clippy::redundant_closure,
+        reason = "a function is called through another one, which is compiled for the oldest processors"
+    )]
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
         match self.format {
