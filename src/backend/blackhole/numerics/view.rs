@@ -44,6 +44,10 @@ impl<'a, T: Element> MatrixView<'a, T> {
         Self { transposed: !self.transposed, ..self }
     }
 
+    pub(super) fn is_transposed(&self) -> bool {
+        self.transposed
+    }
+
     pub fn rows(&self) -> usize {
         if self.transposed { self.cols } else { self.rows }
     }
