@@ -28,19 +28,21 @@ pub const fn place(row: usize, column: usize) -> usize {
     face_row(row, column / FACE) * FACE + column % FACE
 }
 
-/// Exchanges rows and columns of a tile whose rows lie one after the other.
+/// Exchanges rows and columns; gives whichever of the two arrays holds the result, row after row.
 ///
-/// Shuffling two halves together moves the highest bit of every place to its end. Five times swap row and column; each time
-/// is a loop that becomes vector code, which a loop over single values does not.
+/// Shuffling two halves together moves the highest bit of every place to its end. Five times put the row behind the column;
+/// each time is a loop that becomes vector code, which a loop over single values does not.
 #[inline(always)]
-pub(super) fn transpose<T: Copy>(tile: &mut [TileRow<T>; SIDE], spare: &mut [TileRow<T>; SIDE]) {
-    const {
-        assert!(SIDE == 1 << 5);
+pub(super) fn transpose<'a, T: Copy>(
+    tile: &'a mut [TileRow<T>; SIDE],
+    spare: &'a mut [TileRow<T>; SIDE],
+) -> &'a [T] {
+    let (mut from, mut to) = (tile.as_flattened_mut(), spare.as_flattened_mut());
+    for _ in 0..SIDE.ilog2() {
+        shuffle(from, to);
+        std::mem::swap(&mut from, &mut to);
     }
-    for _ in 0..5 {
-        shuffle(tile.as_flattened(), spare.as_flattened_mut());
-        std::mem::swap(tile, spare);
-    }
+    from
 }
 
 #[inline(always)]
@@ -71,13 +73,12 @@ mod tests {
 
     #[test]
     fn transposing_swaps_rows_and_columns() {
-        let mut tile = std::array::from_fn(|row| std::array::from_fn(|column| (row, column)));
+        let mut tile: [TileRow<(usize, usize)>; SIDE] =
+            std::array::from_fn(|row| std::array::from_fn(|column| (row, column)));
         let mut spare = tile;
-        transpose(&mut tile, &mut spare);
-        for (row, values) in tile.iter().enumerate() {
-            for (column, value) in values.iter().enumerate() {
-                assert_eq!(*value, (column, row));
-            }
+        let turned = transpose(&mut tile, &mut spare);
+        for (place, value) in turned.iter().enumerate() {
+            assert_eq!(*value, (place % SIDE, place / SIDE));
         }
     }
 }

@@ -68,15 +68,11 @@ impl<'a, T: Element> MatrixView<'a, T> {
         let (row, column) = if self.transposed { (column, row) } else { (row, column) };
         let (height, width) = ((self.rows - row).min(SIDE), (self.cols - column).min(SIDE));
         let first = row * self.stride + column;
-        if (height, width) == (SIDE, SIDE) && !self.transposed {
-            let values = &self.values[first..first + (SIDE - 1) * self.stride + SIDE];
-            let mut rows = [&scratch.tile[0]; SIDE];
-            for (i, row) in rows.iter_mut().enumerate() {
-                *row = &values[i * self.stride..][..SIDE].as_chunks().0[0];
-            }
-            return rows;
+        let whole = (height, width) == (SIDE, SIDE);
+        if whole && !self.transposed {
+            return rows_of(&self.values[first..], self.stride);
         }
-        if (height, width) == (SIDE, SIDE) {
+        if whole {
             for (i, target) in scratch.tile.iter_mut().enumerate() {
                 *target = self.values[first + i * self.stride..][..SIDE].as_chunks().0[0];
             }
@@ -88,14 +84,22 @@ impl<'a, T: Element> MatrixView<'a, T> {
             }
         }
         if self.transposed {
-            transpose(&mut scratch.tile, &mut scratch.spare);
+            rows_of(transpose(&mut scratch.tile, &mut scratch.spare), SIDE)
+        } else {
+            rows_of(scratch.tile.as_flattened(), SIDE)
         }
-        let mut rows = [&scratch.tile[0]; SIDE];
-        for (target, row) in rows.iter_mut().zip(&scratch.tile) {
-            *target = row;
-        }
-        rows
     }
+}
+
+/// 32 rows of 32 values that begin `stride` apart.
+#[inline(always)]
+fn rows_of<T>(values: &[T], stride: usize) -> [&TileRow<T>; SIDE] {
+    let values = &values[..(SIDE - 1) * stride + SIDE];
+    let mut rows = [&values.as_chunks().0[0]; SIDE];
+    for (i, row) in rows.iter_mut().enumerate() {
+        *row = &values[i * stride..][..SIDE].as_chunks().0[0];
+    }
+    rows
 }
 
 /// Room for tiles that have to be put together.
