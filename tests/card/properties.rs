@@ -95,6 +95,22 @@ proptest! {
     }
 }
 
+/// Large enough for several bands of tile rows, the last of them short.
+#[test]
+fn a_transposed_view_is_packed_as_a_transposed_copy() {
+    let (rows, cols) = (300, 70);
+    let values: Vec<f32> =
+        (0..rows * cols).map(|i| f32::from_bits((i as u32).wrapping_mul(2_654_435_761))).collect();
+    let turned: Vec<f32> = (0..rows * cols).map(|i| values[i % rows * cols + i / rows]).collect();
+    let view = MatrixView::new(&turned, cols, rows, rows).expect("it fits").transposed();
+    for format in TileFormat::ALL {
+        let expected = pack(format, rows, cols, &values);
+        let mut packed = vec![0xaa; expected.len()];
+        pack_matrix(view, format, &mut packed, &|_, _| ()).expect("the size is right");
+        assert!(packed == expected, "{format:?}");
+    }
+}
+
 #[test]
 fn sizes_that_do_not_fit_are_refused() {
     let values = [0.0_f32; 40];

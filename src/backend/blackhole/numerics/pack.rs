@@ -158,17 +158,30 @@ mod tests {
 
     use super::*;
 
-    /// Packs with the vectors of this processor and, where `plain`, without.
-    fn packed<T: Element>(values: &[T], format: TileFormat, plain: bool) -> Vec<u8> {
+    fn packed<T: Element>(
+        values: &[T],
+        format: TileFormat,
+        run: impl Fn(PackTileRows<'_, T>),
+    ) -> Vec<u8> {
         let matrix = MatrixView::new(values, SIDE, 3 * SIDE, 3 * SIDE).expect("it fits");
         let mut target = vec![0; 3 * format.tile_bytes()];
-        let job = PackTileRows { matrix, format, first: 0, target: &mut target };
-        if plain {
-            job.with_simd(pulp::Scalar);
-        } else {
-            Arch::new().dispatch(job);
-        }
+        run(PackTileRows { matrix, format, first: 0, target: &mut target });
         target
+    }
+
+    fn check<T: Element>(values: &[T]) {
+        for format in TileFormat::ALL {
+            let plain = packed(values, format, |job| job.with_simd(pulp::Scalar));
+            let best = packed(values, format, |job| Arch::new().dispatch(job));
+            assert!(plain == best, "{format:?}");
+            #[cfg(target_arch = "x86_64")]
+            if let Some(avx2) = pulp::x86::V3::try_new() {
+                assert!(
+                    plain == packed(values, format, |job| Simd::vectorize(avx2, job)),
+                    "{format:?}"
+                );
+            }
+        }
     }
 
     #[test]
@@ -176,9 +189,7 @@ mod tests {
         let bits = (0..3 * SIDE as u32 * SIDE as u32).map(|i| i.wrapping_mul(2_654_435_761));
         let long: Vec<f32> = bits.map(f32::from_bits).collect();
         let short: Vec<bf16> = long.iter().map(|value| bf16::from_f32(*value)).collect();
-        for format in TileFormat::ALL {
-            assert!(packed(&long, format, true) == packed(&long, format, false), "{format:?}");
-            assert!(packed(&short, format, true) == packed(&short, format, false), "{format:?}");
-        }
+        check(&long);
+        check(&short);
     }
 }
