@@ -1,5 +1,6 @@
 //! What runs a model: one interface, several machines.
 
+pub mod blackhole;
 pub mod cpu;
 
 use std::time::Duration;

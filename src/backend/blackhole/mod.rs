@@ -1,0 +1,3 @@
+//! The Tenstorrent Blackhole card.
+
+pub mod numerics;

@@ -1,0 +1,4 @@
+//! Tiles of the card against those that the `ttnn` wheel makes on the host.
+
+mod properties;
+mod wheel;
