@@ -11,7 +11,9 @@ use crate::bag::{BagReader, CDR, Note};
 
 const NANOSECONDS_PER_SECOND: f64 = 1e9;
 
-/// Looks into recordings: rosbag2 directories or single bag files, mcap and sqlite3, compressed or not. No ROS involved.
+/// Look into a recording; no ROS involved.
+///
+/// Recordings are rosbag2 directories or single bag files, mcap and sqlite3, compressed or not.
 #[derive(Debug, Args)]
 pub struct BagArgs {
     #[command(subcommand)]

@@ -14,7 +14,7 @@ use crate::node::params::file;
 use crate::node::{play, publish_bag};
 use crate::replay::{self, Alternative, Bound, Given, Pace, ReplayError, Request};
 
-/// Predicts from a recording as the node would have, and compares with what was recorded.
+/// Predict from a recording as the node would have, and compare with what was recorded.
 ///
 /// A recording of observations (parameter `record_observations`) needs neither topics nor commands: every chunk in it is
 /// predicted again and compared bit for bit.

@@ -22,7 +22,7 @@ use std::time::Instant;
 use executable::{Constants, Executable};
 
 use pulp::Arch;
-use tracing::info;
+use tracing::debug;
 
 use super::{Backend, BackendError, ModelOutput};
 use crate::checkpoint::Checkpoint;
@@ -107,7 +107,7 @@ fn prepare(
         cache.get_or(&key, || run_prepare(program, checkpoint, threads, None))?;
     let seconds = start.elapsed().as_secs_f64();
     let how = if warm { "read from the cache" } else { "computed" };
-    info!("what no input changes was {how} in {seconds:.3} s");
+    debug!("what no input changes was {how} in {seconds:.3} s");
     Ok(constants)
 }
 
