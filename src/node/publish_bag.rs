@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use r2r::rosgraph_msgs::msg::Clock;
 use r2r::{Context, Node, Publisher, QosProfile};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{info, warn};
 
 use super::play::{publishers, wait_for_subscribers};
@@ -19,6 +19,9 @@ const CLOCK_TOPIC: &str = "/clock";
 const CLOCK_TYPE: &str = "rosgraph_msgs/msg/Clock";
 /// Longest time between two messages on `/clock`, on the wall clock.
 const TICK: Duration = Duration::from_millis(10);
+
+/// From the last message to the end.
+const LINGER: Duration = Duration::from_millis(500);
 
 /// How long is waited for subscribers, where nothing else is said.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(30);
@@ -63,6 +66,8 @@ pub fn run(path: &Path, pace: Pace) -> Result<()> {
             time.pass_until(message.log_time_ns).await?;
             publishers[message.topic].publish_raw(&message.data)?;
         }
+        // What is on its way would be lost with its publisher.
+        sleep(LINGER).await;
         messages.notes().iter().for_each(|note| warn!("{note}"));
         info!("published to the end");
         Ok(())
