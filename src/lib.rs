@@ -9,6 +9,7 @@ pub mod bag;
 pub mod checkpoint;
 pub mod cli;
 pub mod contract;
+mod correlation;
 pub mod decode;
 mod disk;
 pub mod doctor;

@@ -8,10 +8,12 @@ use anyhow::bail;
 use clap::Args;
 
 use super::{WrongUsage, reproduce};
+use crate::bag::BagReader;
 use crate::node::params::Value;
 use crate::node::params::file;
 #[cfg(feature = "ros")]
 use crate::node::{play, publish_bag};
+use crate::observations::Recording;
 use crate::replay::{self, Alternative, Bound, Given, Pace, ReplayError, Request};
 
 /// Predict from a recording as the node would have, and compare with what was recorded.
@@ -137,12 +139,18 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<()> {
         return publish_bag::run(&args.bag, publish_bag::Pace { factor, wait });
     }
     let request = request(args).map_err(|error| WrongUsage(error.to_string()))?;
-    if let Some(recording) = reproduce::recording(&args.bag)? {
+    let bag = BagReader::open(&args.bag)?;
+    if Recording::is_one(&bag) {
         refuse_what_needs_topics(&request)?;
-        return reproduce::run(&recording, request.overrides, args.out.as_deref(), args.json);
+        return reproduce::run(
+            &Recording::of(bag)?,
+            request.overrides,
+            args.out.as_deref(),
+            args.json,
+        );
     }
     let progress = super::progress::Bar::of_recorded_time("replaying");
-    let replayed = replay::run(&request, &|done, total| progress.update(done, total));
+    let replayed = replay::run_on(bag, &request, &|done, total| progress.update(done, total));
     progress.finish();
     let replay = replayed.map_err(with_status)?;
     if let Some(folder) = &args.out {

@@ -6,22 +6,12 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::WrongUsage;
-use crate::bag::{BagError, BagReader};
 use crate::node::params::{Params, Value};
 use crate::node::settings;
 use crate::observations::{Difference, Recorded, Recording, Summary, reproduce_all};
 use crate::policy::Policy;
 
 const REPORT_FILE: &str = "report.json";
-
-/// The recording of observations at `path`, if it is one.
-///
-/// # Errors
-/// A bag that cannot be opened.
-pub fn recording(path: &Path) -> Result<Option<Recording>, BagError> {
-    let bag = BagReader::open(path)?;
-    Ok(if Recording::is_one(&bag) { Recording::of(bag).ok() } else { None })
-}
 
 /// Makes all predictions again with the policy of the parameters `overrides`; what is left open is as it was recorded.
 ///

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::contract::ActionGroup;
+use crate::correlation::Correlation;
 
 /// Largest difference of a group that does not move in the golden, relative to its size or 1, whichever is larger.
 const STILL_TOLERANCE: f64 = 1e-3;
@@ -111,23 +112,11 @@ fn group(golden: &ActionGroup, chunk: &ActionGroup) -> Result<GroupAgreement, In
         let values = golden.values.iter().zip(&chunk.values);
         values.map(|(golden, chunk)| (f64::from(*golden), f64::from(*chunk)))
     };
-    let count = golden.values.len() as f64;
-    let mean = |of: fn((f64, f64)) -> f64| pairs().map(of).sum::<f64>() / count;
-    let (golden_mean, chunk_mean) = (mean(|(golden, _)| golden), mean(|(_, chunk)| chunk));
-    let (mut golden_variance, mut chunk_variance, mut covariance) = (0.0, 0.0, 0.0);
-    for (golden, chunk) in pairs() {
-        let (golden, chunk) = (golden - golden_mean, chunk - chunk_mean);
-        golden_variance += golden * golden / count;
-        chunk_variance += chunk * chunk / count;
-        covariance += golden * chunk / count;
-    }
-    let moves = golden_variance > 0.0 && chunk_variance > 0.0;
-    let offset = golden_mean - chunk_mean;
+    let correlation = Correlation::of(pairs());
     Ok(GroupAgreement {
         name: golden.name.clone(),
-        pcc: moves.then(|| covariance / (golden_variance * chunk_variance).sqrt()),
-        concordance: moves
-            .then(|| 2.0 * covariance / (golden_variance + chunk_variance + offset * offset)),
+        pcc: correlation.map(|found| found.pcc),
+        concordance: correlation.map(|found| found.concordance),
         max_difference: pairs().map(|(golden, chunk)| (golden - chunk).abs()).fold(0.0, f64::max),
         size: pairs().map(|(golden, _)| golden.abs()).fold(0.0, f64::max),
     })

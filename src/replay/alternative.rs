@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::events::Predicted;
 use crate::contract::{ActionGroup, Embodiment, Letterbox};
+use crate::correlation::Correlation;
 use crate::policy::PolicyOptions;
 
 /// Backends that there are, each with its numerics.
@@ -180,24 +181,11 @@ pub fn fidelity(alternative: &Alternative, predicted: &[Predicted]) -> Fidelity 
     for (group, Pairs { first, other }) in pairs {
         let apart = first.iter().zip(&other).map(|(a, b)| (a - b).abs());
         let max_abs = apart.fold(0.0, f64::max);
-        fidelity.groups.insert(group, GroupFidelity { max_abs, pcc: pearson(&first, &other) });
+        let correlation = Correlation::of(first.iter().copied().zip(other.iter().copied()));
+        let pcc = correlation.map(|found| found.pcc);
+        fidelity.groups.insert(group, GroupFidelity { max_abs, pcc });
     }
     fidelity
-}
-
-fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
-    let count = a.len().min(b.len()) as f64;
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
-    let (mean_a, mean_b) = (mean(a), mean(b));
-    let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
-    for (a, b) in a.iter().zip(b) {
-        let (a, b) = (a - mean_a, b - mean_b);
-        ab += a * b;
-        aa += a * a;
-        bb += b * b;
-    }
-    // The root of a square is exact, so that equal values have exactly 1.
-    (aa > 0.0 && bb > 0.0).then(|| (ab / (aa * bb).sqrt()).clamp(-1.0, 1.0))
 }
 
 #[cfg(test)]
@@ -220,16 +208,5 @@ mod tests {
         }
         let made: Alternative = "backend=cpu, threads=2".parse().expect("known");
         assert_eq!(made.apply(&PolicyOptions::default()).expect("fits").threads, 2);
-    }
-
-    #[test]
-    fn correlation() {
-        let a = [1.0, 2.0, 3.0, 4.0];
-        assert!((pearson(&a, &[2.0, 4.0, 6.0, 8.0]).unwrap() - 1.0).abs() < 1e-15);
-        assert!((pearson(&a, &[4.0, 3.0, 2.0, 1.0]).unwrap() + 1.0).abs() < 1e-15);
-        // Sums about the means: 1, over 5 and 2.
-        assert!((pearson(&a, &[1.0, 0.0, 2.0, 1.0]).unwrap() - 1.0 / 10f64.sqrt()).abs() < 1e-12);
-        assert_eq!(pearson(&a, &[1.0; 4]), None);
-        assert_eq!(pearson(&[], &[]), None);
     }
 }

@@ -68,6 +68,7 @@ use self::predictions::Predictions;
 use self::setup::Setup;
 use self::source::{RecordedMessage, Recording};
 use self::wiring::Role;
+use crate::bag::BagReader;
 use crate::node::params::Value;
 use crate::node::settings;
 use crate::policy::Policy;
@@ -142,12 +143,25 @@ impl Replay {
     }
 }
 
-/// Replays a recording. `progress` hears of how many nanoseconds of the recording are done, and of how many.
+/// Replays the recording that is asked for. `progress` hears of how many nanoseconds of the recording are done, and of
+/// how many.
 ///
 /// # Errors
 /// See [`ReplayError`].
 pub fn run(request: &Request, progress: &dyn Fn(u64, u64)) -> Result<Replay, ReplayError> {
-    let recording = Recording::open(&request.bag)?;
+    run_on(BagReader::open(&request.bag)?, request, progress)
+}
+
+/// As [`run()`], of its bag that is open already: to open one may mean to unpack it, or to read it whole.
+///
+/// # Errors
+/// See [`ReplayError`].
+pub fn run_on(
+    bag: BagReader,
+    request: &Request,
+    progress: &dyn Fn(u64, u64),
+) -> Result<Replay, ReplayError> {
+    let recording = Recording::of(bag);
     let [start_ns, end_ns] = recording.span().ok_or(ReplayError::Empty)?;
     let days = seconds_since(start_ns, end_ns) / SECONDS_PER_DAY;
     if days > MAX_DAYS {

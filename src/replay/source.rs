@@ -1,7 +1,5 @@
 //! Where recorded messages come from: the one place that knows the bag reader.
 
-use std::path::Path;
-
 use crate::bag::{BagError, BagReader, Messages, Note, Topic};
 
 /// A topic of the recording.
@@ -30,18 +28,14 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Opens a bag: its directory, or a single file.
-    ///
-    /// # Errors
-    /// No bag, or one that cannot be read.
-    pub fn open(path: &Path) -> Result<Self, BagError> {
-        let bag = BagReader::open(path)?;
+    /// Takes an opened bag.
+    pub fn of(bag: BagReader) -> Self {
         let topic = |topic: &Topic| RecordedTopic {
             name: topic.name.clone(),
             message_type: topic.message_type.clone(),
         };
         let topics = bag.topics().iter().map(topic).collect();
-        Ok(Self { bag, topics })
+        Self { bag, topics }
     }
 
     pub fn topics(&self) -> &[RecordedTopic] {
