@@ -30,8 +30,10 @@
 
 mod bf16;
 mod block;
+mod dtype_policy;
 mod element;
 mod error;
+mod fidelity;
 mod format;
 mod pack;
 pub mod tile;
@@ -39,8 +41,10 @@ mod unpack;
 mod view;
 
 pub use bf16::round_to_bf16;
+pub use dtype_policy::DtypePolicy;
 pub use element::Element;
 pub use error::NumericsError;
+pub use fidelity::{Accumulation, MathFidelity};
 pub use format::TileFormat;
 pub use pack::{Progress, pack_matrix};
 pub use unpack::unpack_matrix;
