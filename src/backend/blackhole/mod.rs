@@ -1,3 +1,6 @@
 //! The Tenstorrent Blackhole card.
 
+pub mod core_map;
+pub mod grid;
+pub mod lowered;
 pub mod numerics;
