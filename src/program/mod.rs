@@ -9,6 +9,7 @@
 
 mod adapter;
 mod builder;
+pub mod dataflow;
 mod dit;
 pub mod mrope;
 pub mod n15;
@@ -20,6 +21,8 @@ mod qwen3;
 mod qwen3_vision;
 mod siglip;
 mod sinusoid;
+#[cfg(test)]
+pub mod testing;
 
 pub use builder::ProgramBuilder;
 pub use op::{Activation, AttentionShape, Modulation, Op, PatchGrid, PatchOrder};
