@@ -2,5 +2,6 @@
 
 pub mod core_map;
 pub mod grid;
+pub mod interpreter;
 pub mod lowered;
 pub mod numerics;
