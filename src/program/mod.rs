@@ -21,8 +21,6 @@ mod qwen3;
 mod qwen3_vision;
 mod siglip;
 mod sinusoid;
-#[cfg(test)]
-pub mod testing;
 
 pub use builder::ProgramBuilder;
 pub use op::{Activation, AttentionShape, Modulation, Op, PatchGrid, PatchOrder};

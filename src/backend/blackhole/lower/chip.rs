@@ -121,7 +121,7 @@ impl Chip {
                 .collect()
         };
         let program =
-            |core, semaphores| CoreProgram { core, map: L1Map::default(), semaphores, ring: None };
+            |core, semaphores| CoreProgram { core, map: L1Map::default(), semaphores, ring: None, bank: None };
         let mut cores: Vec<CoreProgram> =
             map.compute().map(|core| program(core, named(&compute::all(out_slots)))).collect();
         for core in &map.hubs {
@@ -131,7 +131,8 @@ impl Chip {
             let served = map.compute().filter(|core| usize::from(map.bank_of(*core)) == bank);
             let credits = served
                 .map(|core| Semaphore { name: format!("credit of {core}"), initial: RING_SLOTS });
-            cores.push(program(*core, credits.collect()));
+            let reader = program(*core, credits.collect());
+            cores.push(CoreProgram { bank: Some(bank as u8), ..reader });
         }
         let streams = vec![Streams::default(); cores.len()];
         Self { map, cores, streams, segments: Vec::new(), op: 0 }

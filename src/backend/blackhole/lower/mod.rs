@@ -16,8 +16,6 @@ mod resident;
 mod steps;
 mod streaming;
 mod sums;
-#[cfg(test)]
-mod tests;
 mod uses;
 mod values;
 mod writer;

@@ -2,30 +2,41 @@
 
 use std::collections::HashSet;
 
-use super::*;
-use crate::backend::blackhole::grid::Noc;
-use crate::backend::blackhole::lowered::Step;
-use crate::contract::Version;
-use crate::program::testing::Tiny;
+use gr00t_blackhole::backend::blackhole::core_map::Layout;
+use gr00t_blackhole::backend::blackhole::grid::Noc;
+use gr00t_blackhole::backend::blackhole::lower::{
+    Denoise, LowerError, Source, denoise, denoise_instructions,
+};
+use gr00t_blackhole::backend::blackhole::lowered::{Instruction, Step};
+use gr00t_blackhole::backend::blackhole::numerics::DtypePolicy;
+use gr00t_blackhole::contract::Version;
+use gr00t_blackhole::prepared::Values;
+use gr00t_blackhole::program::{Op, Program, StageKind, WeightId};
+
+use super::tiny::Tiny;
 
 /// Lowers a prefix, or all, with zeros for what the prepare program exports.
 fn lowered(version: Version, prefix: Option<usize>) -> Denoise {
     let tiny = Tiny::new(version);
-    let (prepare, program) = (tiny.prepare(), tiny.request());
+    lower(&tiny, &tiny.request(), prefix).unwrap()
+}
+
+fn lower(tiny: &Tiny, program: &Program, prefix: Option<usize>) -> Result<Denoise, LowerError> {
+    let prepare = tiny.prepare();
     let exports = prepare.exports.iter().map(|(name, buffer)| {
         let spec = &prepare.buffers[buffer.0];
         (name.clone(), vec![0.0; spec.rows * spec.cols])
     });
     let constants: Values = exports.collect();
     let source = Source {
-        program: &program,
+        program,
         prepare: &prepare,
         checkpoint: &tiny.checkpoint,
         constants: &constants,
         policy: DtypePolicy::MixedDit,
         layout: Layout::TwoColumns,
     };
-    denoise(&source, prefix).unwrap()
+    denoise(&source, prefix)
 }
 
 fn steps(denoise: &Denoise) -> impl Iterator<Item = &Step> {
@@ -54,11 +65,13 @@ fn every_weight_of_a_step_is_read_once_in_it() {
     for version in Version::ALL {
         let tiny = Tiny::new(version);
         let program = tiny.request();
-        let first_step = Steps::of(&program).unwrap();
-        let weights: HashSet<WeightId> = first_step
-            .step
+        let stage = program.stages.iter().find(|stage| stage.kind == StageKind::Denoise).unwrap();
+        // The products before the first step are those of the state.
+        let weights: HashSet<WeightId> = stage
+            .ops
             .iter()
-            .filter_map(|(_, op)| match op {
+            .skip_while(|op| !matches!(op, Op::Copy { .. }))
+            .filter_map(|op| match op {
                 Op::Linear { weight, .. } | Op::LinearBuffer { weight, .. } => Some(*weight),
                 _ => None,
             })
@@ -101,8 +114,7 @@ fn prefixes_end_where_they_are_asked_to() {
 fn steps_that_differ_are_refused() {
     let tiny = Tiny::new(Version::N16);
     let mut program = tiny.request();
-    let stage =
-        program.stages.iter_mut().find(|stage| stage.kind == crate::program::StageKind::Denoise);
+    let stage = program.stages.iter_mut().find(|stage| stage.kind == StageKind::Denoise);
     let ops = &mut stage.unwrap().ops;
     let last = ops.iter().rposition(|op| matches!(op, Op::Attention { .. })).unwrap();
     let Op::Attention { shape, .. } = &mut ops[last] else { unreachable!() };
