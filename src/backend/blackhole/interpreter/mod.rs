@@ -35,7 +35,6 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
-pub use compute::CardNumerics;
 pub use engine::Halt;
 pub use fault::{Blocked, Fault};
 pub use place::Place;
@@ -51,6 +50,7 @@ use self::schedule::Ready;
 use super::arena::Arena;
 use super::grid::{BANKS, Core};
 use super::lowered::{DramBuffer, Lowered};
+use crate::backend::cpu::card::CardNumerics;
 
 /// The banks of DRAM that weights are read from.
 pub trait ArenaBytes {
