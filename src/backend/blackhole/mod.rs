@@ -1,3 +1,4 @@
 //! The Tenstorrent Blackhole card.
 
+pub mod cost;
 pub mod numerics;
