@@ -1,0 +1,104 @@
+//! What lies where in the L1 of a core.
+
+use serde::Serialize;
+
+use super::LayoutFault;
+use crate::backend::blackhole::grid::{Core, L1_ALIGNMENT, L1_BYTES};
+
+/// A named part of L1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Region {
+    pub name: String,
+    pub address: u32,
+    pub bytes: u32,
+}
+
+impl Region {
+    pub fn end(&self) -> u32 {
+        self.address + self.bytes
+    }
+}
+
+/// The regions of one core, by address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct L1Map {
+    pub regions: Vec<Region>,
+}
+
+impl L1Map {
+    /// Adds a region behind the last one; returns its address.
+    pub fn add(&mut self, name: &str, bytes: u32) -> u32 {
+        let end = self.regions.iter().map(Region::end).max().unwrap_or(0);
+        self.add_at(name, end.next_multiple_of(L1_ALIGNMENT), bytes)
+    }
+
+    /// Adds a region that has to stand at the same address on several cores.
+    pub fn add_at(&mut self, name: &str, address: u32, bytes: u32) -> u32 {
+        self.regions.push(Region { name: name.to_owned(), address, bytes });
+        address
+    }
+
+    pub fn bytes_used(&self) -> u32 {
+        self.regions.iter().map(|region| region.bytes).sum()
+    }
+
+    /// The region that holds these bytes, wholly.
+    pub fn holding(&self, address: u32, bytes: u32) -> Option<&Region> {
+        let end = u64::from(address) + u64::from(bytes);
+        let holds = |region: &&Region| region.address <= address && end <= u64::from(region.end());
+        self.regions.iter().find(holds)
+    }
+
+    /// That every region lies within L1, begins where transfers may begin, and overlaps no other.
+    pub fn check(&self, core: Core) -> Result<(), LayoutFault> {
+        let mut sorted: Vec<&Region> = self.regions.iter().collect();
+        sorted.sort_by_key(|region| region.address);
+        for region in &sorted {
+            let end = u64::from(region.address) + u64::from(region.bytes);
+            if end > u64::from(L1_BYTES) {
+                let name = region.name.clone();
+                return Err(LayoutFault::BeyondL1 { core, name, end, limit: L1_BYTES });
+            }
+            if region.address % L1_ALIGNMENT != 0 {
+                let (name, address) = (region.name.clone(), region.address);
+                return Err(LayoutFault::Unaligned { core, name, address });
+            }
+        }
+        for pair in sorted.windows(2) {
+            if pair[0].end() > pair[1].address {
+                let names = [pair[0].name.clone(), pair[1].name.clone()];
+                return Err(LayoutFault::Overlap { core, names, address: pair[1].address });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CORE: Core = Core::new(1, 2);
+
+    #[test]
+    fn regions_follow_one_another() {
+        let mut map = L1Map::default();
+        assert_eq!([map.add("a", 20), map.add("b", 16), map.add("c", 4)], [0, 32, 48]);
+        assert_eq!(map.check(CORE), Ok(()));
+        assert_eq!(map.holding(40, 8).map(|region| region.name.as_str()), Some("b"));
+        assert_eq!(map.holding(40, 9), None);
+    }
+
+    #[test]
+    fn faults_are_told_apart() {
+        let fault = |address, bytes| {
+            let mut map = L1Map::default();
+            map.add("first", 64);
+            map.add_at("second", address, bytes);
+            map.check(CORE).expect_err("a fault")
+        };
+        assert!(matches!(fault(48, 16), LayoutFault::Overlap { address: 48, .. }));
+        assert!(matches!(fault(72, 16), LayoutFault::Unaligned { address: 72, .. }));
+        assert!(matches!(fault(64, L1_BYTES), LayoutFault::BeyondL1 { .. }));
+    }
+}
