@@ -6,6 +6,7 @@ mod bag;
 mod contract;
 mod doctor;
 mod golden;
+mod plan;
 mod policy_args;
 mod predict;
 mod progress;
@@ -63,6 +64,7 @@ enum Command {
     Contract(contract::ContractArgs),
     Doctor(doctor::DoctorArgs),
     Golden(golden::GoldenArgs),
+    Plan(Box<plan::PlanArgs>),
     Predict(predict::PredictArgs),
     MakeRecording(recording::MakeRecordingArgs),
     #[cfg(feature = "ros")]
@@ -123,6 +125,7 @@ pub fn run() -> anyhow::Result<()> {
         Command::Contract(args) => contract::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Golden(args) => golden::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::MakeRecording(args) => recording::run(&args),
         #[cfg(feature = "ros")]

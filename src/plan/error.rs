@@ -18,7 +18,9 @@ pub enum PlanError {
     GridIsFixed { version: Version, served: [usize; 2] },
     #[error("a grid of {} x {} patches cannot be planned; accepted: multiples of {merge}, as rows x columns, such as 16x28", grid[0], grid[1])]
     Grid { grid: [usize; 2], merge: usize },
-    #[error("the prompt would have {tokens} tokens; at most {MAX_PROMPT_TOKENS} are accepted: fewer pictures, patches or tokens of the instruction")]
+    #[error(
+        "the prompt would have {tokens} tokens; at most {MAX_PROMPT_TOKENS} are accepted: fewer pictures, patches or tokens of the instruction"
+    )]
     Tokens { tokens: usize },
     #[error("{version} sees no frame twice, so that there is no history to keep; accepted: n17")]
     NoHistory { version: Version },

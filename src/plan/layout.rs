@@ -31,8 +31,12 @@ pub struct Prompt {
     /// Whether the instruction stands before the pictures.
     instruction_first: bool,
     suffix: usize,
-    /// Pictures and longest instruction of the documents' layout. Their sequences are padded to that length.
-    served: [usize; 2],
+    /// Pictures of the documents' layout.
+    images: usize,
+    /// Tokens of the instruction of the documents' demonstration, with which they measured.
+    text: usize,
+    /// Tokens of the longest instruction that the documents serve; they pad every sequence to its length.
+    longest_text: usize,
 }
 
 impl Prompt {
@@ -43,18 +47,24 @@ impl Prompt {
             numbered: true,
             instruction_first: false,
             suffix: 5,
-            served: [1, 102],
+            images: 1,
+            text: 14,
+            longest_text: 102,
         };
         match version {
             Version::N15 => eagle,
-            Version::N16 => Self { instruction_first: true, suffix: 2, served: [1, 24], ..eagle },
+            Version::N16 => {
+                Self { instruction_first: true, suffix: 2, text: 12, longest_text: 24, ..eagle }
+            }
             Version::N17 => Self {
                 prefix: 3,
                 around_picture: [1, 1],
                 numbered: false,
                 instruction_first: false,
                 suffix: 2,
-                served: [4, 51],
+                images: 4,
+                text: 8,
+                longest_text: 51,
             },
         }
     }
@@ -62,6 +72,11 @@ impl Prompt {
     /// Tokens before the pictures and the instruction.
     pub const fn prefix(&self) -> usize {
         self.prefix
+    }
+
+    /// Whether the documents serve a layout of so many pictures and tokens of the instruction.
+    pub const fn is_served(&self, images: usize, text: usize) -> bool {
+        images == self.images && text <= self.longest_text
     }
 
     fn before_picture(&self, number: usize) -> usize {
@@ -79,9 +94,8 @@ impl Prompt {
         grid: [usize; 2],
         picture_tokens: usize,
     ) -> Result<(usize, Layout), PlanError> {
-        let [served_images, served_text] = self.served;
-        let images = wanted.images.unwrap_or(served_images);
-        let text = wanted.text_tokens.unwrap_or(served_text);
+        let images = wanted.images.unwrap_or(self.images);
+        let text = wanted.text_tokens.unwrap_or(self.text);
         if !(1..=MAX_IMAGES).contains(&images) {
             return Err(PlanError::Images { images });
         }
@@ -106,24 +120,25 @@ mod tests {
         Prompt::of(version).layout(wanted, [2, 2], picture_tokens).expect("a layout").1
     }
 
-    /// Lengths of sequences and instructions that the serving documents state.
+    /// Lengths of sequences that the serving documents state: of their demonstration, and what they pad to.
     #[test]
     fn sequences_are_as_long_as_documented() {
-        for (version, picture_tokens, padded, text, tokens) in [
-            (Version::N15, 256, 384, 14, 296),
-            (Version::N16, 81, 128, 12, 116),
-            (Version::N17, 112, 512, 8, 469),
+        for (version, picture_tokens, tokens, padded) in [
+            (Version::N15, 256, 296, 384),
+            (Version::N16, 81, 116, 128),
+            (Version::N17, 112, 469, 512),
         ] {
-            assert_eq!(layout(version, Wanted::default(), picture_tokens).tokens, padded);
-            let wanted = Wanted { text_tokens: Some(text), ..Wanted::default() };
-            assert_eq!(layout(version, wanted, picture_tokens).tokens, tokens, "{version}");
+            assert_eq!(layout(version, Wanted::default(), picture_tokens).tokens, tokens);
+            let longest = Some(Prompt::of(version).longest_text);
+            let wanted = Wanted { text_tokens: longest, ..Wanted::default() };
+            assert_eq!(layout(version, wanted, picture_tokens).tokens, padded, "{version}");
         }
     }
 
     #[test]
     fn the_instruction_stands_before_the_pictures_of_n16_only() {
         let leading = |version| layout(version, Wanted::default(), 9).leading_tokens;
-        assert_eq!(Version::ALL.map(leading), [20, 44, 4]);
+        assert_eq!(Version::ALL.map(leading), [20, 32, 4]);
     }
 
     #[test]
@@ -138,7 +153,8 @@ mod tests {
     #[test]
     fn what_no_request_may_have_is_refused() {
         let refused = |images, text_tokens| {
-            let wanted = Wanted { images: Some(images), text_tokens: Some(text_tokens), grid: None };
+            let wanted =
+                Wanted { images: Some(images), text_tokens: Some(text_tokens), grid: None };
             Prompt::of(Version::N15).layout(wanted, [16, 16], 256).expect_err("refused").to_string()
         };
         assert!(refused(0, 1).contains("0 pictures"));

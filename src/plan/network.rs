@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::documents::Documents;
 use super::error::PlanError;
 use super::layout::{Prompt, Wanted};
 use crate::checkpoint::{Checkpoint, Network, Snapshot, TensorSpec, n15, n16, n17};
@@ -23,6 +24,8 @@ pub struct Planned {
     checkpoint: Arc<Checkpoint>,
     programs: Box<dyn ModelPrograms>,
     grid: Grid,
+    /// Whether its shapes are those of the released network.
+    is_released: bool,
 }
 
 /// Patches of a picture.
@@ -56,7 +59,7 @@ impl Planned {
         };
         let name = "released network".to_owned();
         let checkpoint = Arc::new(Checkpoint::of_shapes(&format!("{version}, {name}"), &tensors)?);
-        Ok(Self { version, name, checkpoint, programs, grid })
+        Ok(Self { version, name, checkpoint, programs, grid, is_released: true })
     }
 
     /// The network of a snapshot directory.
@@ -65,10 +68,16 @@ impl Planned {
     /// A snapshot that is damaged or not served.
     pub fn of_snapshot(dir: &Path) -> Result<Self, PlanError> {
         let snapshot = Snapshot::open(dir)?;
-        let (programs, grid) = match snapshot.network() {
-            Network::N15(config) => (of_n15(config), n15_grid(config)),
-            Network::N16(config, _) => (of_n16(config), n16_grid(config)),
-            Network::N17(config, _) => (of_n17(config), n17_grid(config)),
+        let (programs, grid, is_released) = match snapshot.network() {
+            Network::N15(config) => {
+                (of_n15(config), n15_grid(config), *config == n15::Config::released())
+            }
+            Network::N16(config, _) => {
+                (of_n16(config), n16_grid(config), *config == n16::Config::released())
+            }
+            Network::N17(config, _) => {
+                (of_n17(config), n17_grid(config), *config == n17::Config::released())
+            }
         };
         Ok(Self {
             version: snapshot.version(),
@@ -76,6 +85,7 @@ impl Planned {
             checkpoint: snapshot.tensors().clone(),
             programs,
             grid,
+            is_released,
         })
     }
 
@@ -91,12 +101,20 @@ impl Planned {
             }
             (Grid::Free(merge), grid) => (grid.unwrap_or(N17_GRID), merge),
         };
-        let is_planned = |side: usize| side > 0 && side.is_multiple_of(merge) && side <= MOST_PATCHES;
+        let is_planned =
+            |side: usize| side > 0 && side.is_multiple_of(merge) && side <= MOST_PATCHES;
         if !grid.into_iter().all(is_planned) {
             return Err(PlanError::Grid { grid, merge });
         }
         let picture_tokens = grid[0] / merge * (grid[1] / merge);
         Prompt::of(self.version).layout(wanted, grid, picture_tokens)
+    }
+
+    /// What the documents measured, if they served this network and layout.
+    pub fn documents(&self, layout: Layout, text_tokens: usize) -> Option<Documents> {
+        let is_served = Prompt::of(self.version).is_served(layout.images, text_tokens)
+            && (self.version != Version::N17 || layout.grid == N17_GRID);
+        (self.is_released && is_served).then(|| Documents::of(self.version))
     }
 
     /// The program of a request.

@@ -34,6 +34,7 @@ pub fn attention(
         tile_matmuls: 2 * head_tiles,
         vector_passes: place.rates.exponential + SOFTMAX + divide,
         handovers: 1,
+        first_core: place.execution.first_head(),
         ..Work::default()
     };
     work.read(place, q, query_rows * head_tiles);

@@ -1,26 +1,26 @@
-//! How many cores and banks share the work.
+//! How many cores share the work of a stage.
+
+use crate::backend::blackhole::core_map::{HEADS, OWNERS};
+use crate::backend::blackhole::grid;
 
 /// DRAM banks of a card.
-pub const BANKS: usize = 8;
-
-/// Columns and rows of a p150's usable cores.
-pub const GRID: [usize; 2] = [11, 10];
+pub const BANKS: usize = grid::BANKS as usize;
 
 /// How the operations of a stage run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execution {
     /// A program for each operation, replayed from a trace, on all cores.
     Traced,
-    /// One program for the whole stage. Eight cores do nothing but read weights and six hand them on.
+    /// One program for the whole stage: some cores do nothing but read weights, others hand them on.
     Persistent,
 }
 
 impl Execution {
-    /// Cores that multiply matrices.
+    /// Cores that multiply matrices; of a persistent program the owners first, then those that work on heads.
     pub const fn cores(self) -> usize {
         match self {
-            Self::Traced => GRID[0] * GRID[1],
-            Self::Persistent => PERSISTENT_CORES,
+            Self::Traced => grid::COLUMNS as usize * grid::ROWS as usize,
+            Self::Persistent => OWNERS + HEADS,
         }
     }
 
@@ -28,7 +28,7 @@ impl Execution {
     pub const fn owners(self) -> usize {
         match self {
             Self::Traced => self.cores(),
-            Self::Persistent => PERSISTENT_OWNERS,
+            Self::Persistent => OWNERS,
         }
     }
 
@@ -36,12 +36,12 @@ impl Execution {
     pub const fn heads(self) -> usize {
         match self {
             Self::Traced => self.cores(),
-            Self::Persistent => PERSISTENT_CORES - PERSISTENT_OWNERS,
+            Self::Persistent => HEADS,
         }
     }
-}
 
-/// Cores of the persistent program that compute: the owners first, then those that work on heads.
-const PERSISTENT_CORES: usize = 96;
-/// One for each column of tiles of a DiT 1536 wide.
-const PERSISTENT_OWNERS: usize = 48;
+    /// Of [`Self::cores`], the first that works on heads.
+    pub const fn first_head(self) -> usize {
+        self.cores() - self.heads()
+    }
+}

@@ -24,7 +24,7 @@ mod spread;
 mod vector;
 mod work;
 
-pub use cores::{BANKS, Execution, GRID};
+pub use cores::{BANKS, Execution};
 pub use op::{Bound, OpCost};
 pub use plan::{Assumptions, Group, Plan, StageCost};
 pub use rates::{RATES, Rate, RateError, Rates};

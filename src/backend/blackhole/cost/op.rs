@@ -105,9 +105,7 @@ pub fn work(place: &Place<'_>, op: &Op) -> Work {
         }
         Op::RmsNorm { x, weight, out, .. } => vector::rms_norm(place, x, weight, out),
         Op::Rope { x, cos, sin } => vector::rope(place, x, cos, sin),
-        Op::Attention { q, k, v, shape, out } => {
-            attention::attention(place, [q, k, v], shape, out)
-        }
+        Op::Attention { q, k, v, shape, out } => attention::attention(place, [q, k, v], shape, out),
         Op::Embed { table, out, .. } => movement::embed(place, table, out),
         Op::GatherRows { x, out, .. } => movement::gather(place, x, out),
         Op::ScatterRows { x, out, .. } => movement::rows(place, x, out),
@@ -130,7 +128,13 @@ pub fn work(place: &Place<'_>, op: &Op) -> Work {
 /// The matrix engine reaches a share of its rate, since operands do not come faster; in the time that this leaves, the
 /// vector unit works. Both take their instructions from one thread, one after the other (tt-metal#55759), so that what
 /// does not fit into that time is added.
-pub fn cost(place: &Place<'_>, op: &Op, work: &Work, fidelity: MathFidelity, joined: bool) -> OpCost {
+pub fn cost(
+    place: &Place<'_>,
+    op: &Op,
+    work: &Work,
+    fidelity: MathFidelity,
+    joined: bool,
+) -> OpCost {
     let rates = place.rates;
     let (total, busiest) = (work.spread.total() as f64, work.spread.busiest() as f64);
     let engine_s = |products: f64| products * tile_matmul_s(rates, fidelity);
@@ -165,7 +169,7 @@ fn tile_matmul_s(rates: &Rates, fidelity: MathFidelity) -> f64 {
 }
 
 fn noc_s(rates: &Rates, work: &Work) -> f64 {
-    let cycles = (work.noc_bytes as f64 / rates.noc_width)
-        .max(work.noc_requests as f64 * rates.noc_request);
+    let cycles =
+        (work.noc_bytes as f64 / rates.noc_width).max(work.noc_requests as f64 * rates.noc_request);
     rates.cycles(cycles) + f64::from(work.handovers) * rates.noc_handover * 1e-6
 }

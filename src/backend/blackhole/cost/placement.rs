@@ -25,9 +25,8 @@ pub struct Placement {
 
 impl Placement {
     pub fn new(program: &Program) -> Self {
-        let is_given = |buffer: &BufferId| {
-            !matches!(program.buffers[buffer.0].source, BufferSource::Scratch)
-        };
+        let is_given =
+            |buffer: &BufferId| !matches!(program.buffers[buffer.0].source, BufferSource::Scratch);
         let given = (0..program.buffers.len()).map(BufferId).filter(is_given).collect();
         let (mut all_reads, mut all_writes) = (Uses::new(), Uses::new());
         for (stage, ops) in program.stages.iter().map(|stage| &stage.ops).enumerate() {

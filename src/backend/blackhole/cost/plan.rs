@@ -31,7 +31,9 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageCost {
     pub kind: StageKind,
-    /// It depends on the instruction alone, and what it wrote is still there: nothing of it counts.
+    /// It depends on the instruction alone.
+    pub of_instruction: bool,
+    /// What it wrote for an instruction is still there: nothing of it counts.
     pub kept: bool,
     pub ops: Vec<OpCost>,
     /// Programs that are started.
@@ -60,7 +62,7 @@ impl Plan {
         let placement = Placement::new(program);
         let stages = program.stages.iter().enumerate().map(|(at, stage)| {
             let mut cost = stage_cost(program, &placement, at, stage, assumptions);
-            cost.kept = stage.leading_tokens.is_some() && !new_instruction;
+            cost.kept = cost.of_instruction && !new_instruction;
             cost
         });
         Self { stages: stages.filter(|stage| !stage.ops.is_empty()).collect() }
@@ -70,7 +72,8 @@ impl Plan {
     pub fn replace_vision(&mut self, other: Plan) {
         let is_vision = |stage: &StageCost| stage.kind == StageKind::Vision;
         let of_other = other.stages.into_iter().find(is_vision);
-        if let (Some(own), Some(other)) = (self.stages.iter_mut().find(|s| is_vision(s)), of_other) {
+        if let (Some(own), Some(other)) = (self.stages.iter_mut().find(|s| is_vision(s)), of_other)
+        {
             *own = other;
         }
     }
@@ -83,11 +86,6 @@ impl Plan {
     /// Sum over the stages that count.
     pub fn sum(&self, of: impl Fn(&StageCost) -> f64) -> f64 {
         self.counted().map(of).sum()
-    }
-
-    /// Sum over the stages of one kind that count.
-    pub fn sum_of(&self, kind: StageKind, of: impl Fn(&StageCost) -> f64) -> f64 {
-        self.counted().filter(|stage| stage.kind == kind).map(of).sum()
     }
 
     /// Bytes of every bank over all stages that count.
@@ -227,7 +225,7 @@ fn stage_cost(
         let work = work(&place, op);
         let cost = cost(&place, op, &work, *fidelity, joins);
         let unit_s = cost.arithmetic_s / work.spread.busiest().max(1) as f64;
-        for (seconds, load) in core_s.iter_mut().zip(&work.spread.loads) {
+        for (seconds, load) in core_s[work.first_core..].iter_mut().zip(&work.spread.loads) {
             *seconds += unit_s * *load as f64;
         }
         ops.push(cost);
@@ -238,5 +236,13 @@ fn stage_cost(
         Execution::Persistent => started.min(1),
     };
     let dispatch_s = programs as f64 * rates.dispatch * 1e-6;
-    StageCost { kind: stage.kind, kept: false, ops, programs, dispatch_s, core_s }
+    StageCost {
+        kind: stage.kind,
+        of_instruction: stage.leading_tokens.is_some(),
+        kept: false,
+        ops,
+        programs,
+        dispatch_s,
+        core_s,
+    }
 }

@@ -27,8 +27,7 @@ pub fn linear(
 ) -> Work {
     let spec = place.weight(weight);
     let depth = tiles(spec.inputs());
-    let spread =
-        Spread::blocks(tiles(out.rows), tiles(spec.outputs()), place.execution.cores());
+    let spread = Spread::blocks(tiles(out.rows), tiles(spec.outputs()), place.execution.cores());
     let [high, wide] = spread.block;
     let mut work = Work { tile_matmuls: depth, handovers: 1, ..Work::default() };
     work.read(place, x, high * depth);

@@ -106,8 +106,8 @@ impl Rates {
         let rate = rate.ok_or_else(|| RateError::Unknown { name: name.to_owned() })?;
         let most = if rate.name == "matrix_reached" { 1.0 } else { MOST };
         let number = value.parse().ok().filter(|number| *number > 0.0 && *number <= most);
-        *(rate.field)(self) = number
-            .ok_or_else(|| RateError::Value { name: rate.name, value: value.to_owned() })?;
+        *(rate.field)(self) =
+            number.ok_or_else(|| RateError::Value { name: rate.name, value: value.to_owned() })?;
         Ok(())
     }
 

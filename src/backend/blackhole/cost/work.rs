@@ -37,6 +37,8 @@ pub struct Work {
     /// Bytes of weights among those of DRAM.
     pub weight_bytes: u64,
     pub spread: Spread,
+    /// The core of the first of its loads.
+    pub first_core: usize,
     /// Products of two tiles for each unit.
     pub tile_matmuls: u64,
     /// Passes of the vector unit for each unit.
