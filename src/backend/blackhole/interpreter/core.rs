@@ -46,12 +46,8 @@ pub struct Packet {
 impl<'a> CoreState<'a> {
     pub fn new(program: &'a CoreProgram) -> Self {
         let end = program.map.regions.iter().map(Region::end).max().unwrap_or(0);
-        let ring = |spec: PacketRing| Ring {
-            spec,
-            came: 0,
-            waiting: VecDeque::new(),
-            at_hand: None,
-        };
+        let ring =
+            |spec: PacketRing| Ring { spec, came: 0, waiting: VecDeque::new(), at_hand: None };
         Self {
             program,
             l1: Memory::new(end.next_multiple_of(L1_ALIGNMENT) as usize),
@@ -168,12 +164,7 @@ impl<'a> CoreState<'a> {
         Ok(pairs)
     }
 
-    pub fn set_pairs(
-        &mut self,
-        at: At<'_>,
-        address: u32,
-        pairs: &[[f32; 2]],
-    ) -> Result<(), Fault> {
+    pub fn set_pairs(&mut self, at: At<'_>, address: u32, pairs: &[[f32; 2]]) -> Result<(), Fault> {
         let mut bytes = Vec::new();
         encode(BlockFormat::F32, pairs.as_flattened(), &mut bytes);
         let address = self.check(at, address.into(), bytes.len() as u64)?;

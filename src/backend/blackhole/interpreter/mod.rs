@@ -123,9 +123,8 @@ impl<'a> Machine<'a> {
         binaries: Binaries,
     ) -> Result<Self, Fault> {
         checks::check(program, banks, binaries)?;
-        let bytes = |buffer: &DramBuffer| {
-            buffer.tiles() as usize * buffer.format.tile_bytes() as usize
-        };
+        let bytes =
+            |buffer: &DramBuffer| buffer.tiles() as usize * buffer.format.tile_bytes() as usize;
         Ok(Self {
             program,
             banks,

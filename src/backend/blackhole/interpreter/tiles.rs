@@ -166,9 +166,8 @@ mod tests {
             tiles.write(&mut memory, part, &values);
             assert_eq!(tiles.read(&mut memory, part), Ok(values.clone()));
             let inner = Part { row: 30, rows: 5, column: 31, columns: 3 };
-            let expected: Vec<f32> = (27..32)
-                .flat_map(|row| values[row * 70 + 26..][..3].iter().copied())
-                .collect();
+            let expected: Vec<f32> =
+                (27..32).flat_map(|row| values[row * 70 + 26..][..3].iter().copied()).collect();
             assert_eq!(tiles.read(&mut memory, inner), Ok(expected));
             let beyond = Part { columns: 71, ..part };
             assert!(tiles.read(&mut memory, beyond).is_err());

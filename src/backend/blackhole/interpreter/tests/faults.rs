@@ -34,7 +34,9 @@ fn a_missing_wait_reads_what_is_not_there() {
     let mut built = relay::built();
     built.stream(HUB, Engine::Mover).remove(0);
     let found = (0..64).map(|seed| built.run(&mut Schedule::seeded(seed)));
-    let told = found.filter(|found| matches!(found, Err(Fault::ReadBeforeWrite { region, .. }) if region == "slot"));
+    let told = found.filter(
+        |found| matches!(found, Err(Fault::ReadBeforeWrite { region, .. }) if region == "slot"),
+    );
     assert!(told.count() > 0);
 }
 
@@ -242,8 +244,8 @@ fn a_norm_whose_moments_are_not_waited_for_is_told() {
     let segment = &mut built.program.segments[1];
     segment.streams[norm::HUB].0[Engine::Compute as usize].remove(0);
     let found = (0..64).map(|seed| built.run(&mut Schedule::seeded(seed)));
-    let told = found.filter(|found| {
-        matches!(found, Err(Fault::ReadBeforeWrite { region, .. }) if region == "moments")
-    });
+    let told = found.filter(
+        |found| matches!(found, Err(Fault::ReadBeforeWrite { region, .. }) if region == "moments"),
+    );
     assert!(told.count() > 0);
 }

@@ -6,7 +6,9 @@ use super::relay::read;
 use super::{fault, run};
 use crate::backend::blackhole::grid::Core;
 use crate::backend::blackhole::interpreter::{Fault, Schedule};
-use crate::backend::blackhole::lowered::{BlockFormat, Engine, Instruction, PACKET_BYTES, PacketRing};
+use crate::backend::blackhole::lowered::{
+    BlockFormat, Engine, Instruction, PACKET_BYTES, PacketRing,
+};
 use crate::backend::cpu::card::CardNumerics;
 
 fn streamed() -> Built {
@@ -120,18 +122,16 @@ fn operands_stay_as_they_are_while_they_are_used() {
     let behind = 1 + mover.iter().position(|step| step.instruction.name() == "Signal").unwrap();
     let other = read([0, 1, 1, 1, 0, 2048, x, 0]);
     mover.insert(behind, step(0, other));
-    let told = (0..64).map(|seed| built.run(&mut Schedule::seeded(seed))).filter(|found| {
-        matches!(found, Err(Fault::ChangedInUse { region, .. }) if region == "x")
-    });
+    let told = (0..64)
+        .map(|seed| built.run(&mut Schedule::seeded(seed)))
+        .filter(|found| matches!(found, Err(Fault::ChangedInUse { region, .. }) if region == "x"));
     assert!(told.count() > 0);
 }
 
 #[test]
 fn a_stream_without_an_end_leaves_its_last_packet() {
     let mut built = streamed();
-    built
-        .stream(CONSUMER, Engine::Compute)
-        .retain(|step| step.instruction.name() != "EndStream");
+    built.stream(CONSUMER, Engine::Compute).retain(|step| step.instruction.name() != "EndStream");
     let found = fault(&built);
     assert!(matches!(found, Fault::Deadlock { .. } | Fault::ShortPacket { .. }), "{found}");
 }
@@ -139,11 +139,12 @@ fn a_stream_without_an_end_leaves_its_last_packet() {
 #[test]
 fn a_ring_has_one_source() {
     let mut built = streamed();
-    built.push(CONSUMER, Engine::Mover, 0, &[Instruction::LoadPacket {
-        bank: 3,
-        offset: 0,
-        bytes: PACKET_BYTES,
-    }]);
+    built.push(
+        CONSUMER,
+        Engine::Mover,
+        0,
+        &[Instruction::LoadPacket { bank: 3, offset: 0, bytes: PACKET_BYTES }],
+    );
     let found = fault(&built);
     assert!(matches!(&found, Fault::RingSources { sources, .. } if sources.len() == 2), "{found}");
 }
