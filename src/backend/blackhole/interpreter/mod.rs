@@ -35,7 +35,6 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
-pub use compute::CardNumerics;
 pub use engine::Halt;
 pub use fault::{Blocked, Fault};
 pub use place::Place;
@@ -50,9 +49,10 @@ use self::memory::Memory;
 use self::schedule::Ready;
 use super::grid::Core;
 use super::lowered::{DramBuffer, Lowered};
+use crate::backend::cpu::card::CardNumerics;
 
 /// The banks of DRAM that weights are read from.
-pub trait ArenaBytes {
+pub trait ArenaBytes: Sync {
     /// `None` where the bank has no such bytes.
     fn bytes(&self, bank: u32, offset: u32, bytes: u32) -> Option<&[u8]>;
 }
@@ -114,9 +114,8 @@ impl<'a> Machine<'a> {
         binaries: Binaries,
     ) -> Result<Self, Fault> {
         checks::check(program, banks, binaries)?;
-        let bytes = |buffer: &DramBuffer| {
-            buffer.tiles() as usize * buffer.format.tile_bytes() as usize
-        };
+        let bytes =
+            |buffer: &DramBuffer| buffer.tiles() as usize * buffer.format.tile_bytes() as usize;
         Ok(Self {
             program,
             banks,

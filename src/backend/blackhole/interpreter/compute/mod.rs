@@ -3,16 +3,14 @@
 
 mod attention;
 mod elementwise;
-mod kernels;
 mod norm;
 pub mod product;
-
-pub use kernels::CardNumerics;
 
 use super::core::CoreState;
 use super::fault::Fault;
 use super::place::At;
 use crate::backend::blackhole::lowered::Instruction;
+use crate::backend::cpu::card::CardNumerics;
 
 /// An instruction that waits for nothing.
 pub fn run(

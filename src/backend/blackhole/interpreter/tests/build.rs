@@ -3,11 +3,12 @@
 use half::bf16;
 
 use crate::backend::blackhole::grid::Core;
-use crate::backend::blackhole::interpreter::{CardNumerics, Fault, Machine, Schedule};
+use crate::backend::blackhole::interpreter::{Fault, Machine, Schedule};
 use crate::backend::blackhole::lowered::{
-    BlockFormat, CoreProgram, DramBuffer, Engine, Instruction, L1Map, Lowered, PacketRing,
-    STREAMS, Segment, Semaphore, Step, Streams,
+    BlockFormat, CoreProgram, DramBuffer, Engine, Instruction, L1Map, Lowered, PacketRing, STREAMS,
+    Segment, Semaphore, Step, Streams,
 };
+use crate::backend::cpu::card::CardNumerics;
 
 /// A program with its inputs.
 pub struct Built {
@@ -30,7 +31,12 @@ impl Built {
 
     /// Adds a core; gives its number. Its regions lie one behind the other from address 0 on, the first ones of 64 bytes
     /// times something, so that DRAM may be read to them.
-    pub fn core(&mut self, core: Core, semaphores: &[(&str, u32)], regions: &[(&str, u32)]) -> usize {
+    pub fn core(
+        &mut self,
+        core: Core,
+        semaphores: &[(&str, u32)],
+        regions: &[(&str, u32)],
+    ) -> usize {
         let mut map = L1Map::default();
         for (name, bytes) in regions {
             map.add(name, *bytes);
@@ -52,8 +58,7 @@ impl Built {
     /// Gives a core a ring at the region of this name, with its first two semaphores.
     pub fn ring(&mut self, core: usize, region: &str, slots: u32) {
         let address = self.address(core, region);
-        self.program.cores[core].ring =
-            Some(PacketRing { address, slots, packets: 0, freed: 1 });
+        self.program.cores[core].ring = Some(PacketRing { address, slots, packets: 0, freed: 1 });
     }
 
     pub fn address(&self, core: usize, region: &str) -> u32 {

@@ -24,11 +24,15 @@ fn tiles(buffer: u32, count: u32, address: u32) -> [u32; 8] {
     [buffer, 0, 1, count, 0, 2048, address, 2048]
 }
 
-pub fn read([buffer, tile, tile_step, count, offset, bytes, address, address_step]: [u32; 8]) -> Instruction {
+pub fn read(
+    [buffer, tile, tile_step, count, offset, bytes, address, address_step]: [u32; 8],
+) -> Instruction {
     Instruction::ReadTiles { buffer, tile, tile_step, count, offset, bytes, address, address_step }
 }
 
-pub fn write([buffer, tile, tile_step, count, offset, bytes, address, address_step]: [u32; 8]) -> Instruction {
+pub fn write(
+    [buffer, tile, tile_step, count, offset, bytes, address, address_step]: [u32; 8],
+) -> Instruction {
     Instruction::WriteTiles { buffer, tile, tile_step, count, offset, bytes, address, address_step }
 }
 
