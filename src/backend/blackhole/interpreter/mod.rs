@@ -53,7 +53,7 @@ use super::lowered::{DramBuffer, Lowered};
 use crate::backend::cpu::card::CardNumerics;
 
 /// The banks of DRAM that weights are read from.
-pub trait ArenaBytes {
+pub trait ArenaBytes: Sync {
     /// `None` where the bank has no such bytes.
     fn bytes(&self, bank: u32, offset: u32, bytes: u32) -> Option<&[u8]>;
 }
