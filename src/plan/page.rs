@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::findings::{BROKEN, KEPT};
 use super::report::Report;
 use super::table::{
     GROUP_HEADS, NO_MEASUREMENT, POLICY_HEADS, STAGE_HEADS, about, group_rows, policy_rows,
@@ -46,10 +47,10 @@ pub fn page(report: &Report) -> String {
 fn findings(page: &mut String, report: &Report) {
     page.push_str("<ul>\n");
     for finding in &report.findings {
-        let class = match (finding.contains("BROKEN"), finding.contains("kept, with")) {
-            (true, _) => " class=\"bad\"",
-            (false, true) => " class=\"good\"",
-            (false, false) => "",
+        let class = match finding.split(':').next() {
+            Some(BROKEN) => " class=\"bad\"",
+            Some(KEPT) => " class=\"good\"",
+            _ => "",
         };
         let _ = writeln!(page, "<li{class}>{}</li>", escaped(finding));
     }
