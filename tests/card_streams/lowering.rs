@@ -149,15 +149,6 @@ fn released_sizes_fit_into_the_cores() {
             let banks: Vec<u64> =
                 (0..8).map(|bank| part.range(bank).end - part.range(bank).start).collect();
             let (least, most) = (banks.iter().min().unwrap(), banks.iter().max().unwrap());
-            for core in &denoise.lowered.cores {
-                eprintln!(
-                    "{} {} {}",
-                    core.core,
-                    core.map.bytes_used(),
-                    core.map.regions.last().unwrap().bytes
-                );
-            }
-            eprintln!("{version} {cores:?} {banks:?}");
             assert!(*most as f64 <= 1.02 * *least as f64, "{version}: {banks:?}");
         }
     }

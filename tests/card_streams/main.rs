@@ -2,4 +2,5 @@
 
 mod equality;
 mod lowering;
+mod mutations;
 mod tiny;
