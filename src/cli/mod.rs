@@ -5,7 +5,9 @@
 mod bag;
 mod contract;
 mod doctor;
+mod fidelity;
 mod golden;
+mod plan;
 mod policy_args;
 mod predict;
 mod progress;
@@ -62,7 +64,9 @@ enum Command {
     Bag(bag::BagArgs),
     Contract(contract::ContractArgs),
     Doctor(doctor::DoctorArgs),
+    Fidelity(fidelity::FidelityArgs),
     Golden(golden::GoldenArgs),
+    Plan(Box<plan::PlanArgs>),
     Predict(predict::PredictArgs),
     MakeRecording(recording::MakeRecordingArgs),
     #[cfg(feature = "ros")]
@@ -122,7 +126,9 @@ pub fn run() -> anyhow::Result<()> {
         Command::Bag(args) => bag::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Fidelity(args) => fidelity::run(&args),
         Command::Golden(args) => golden::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::MakeRecording(args) => recording::run(&args),
         #[cfg(feature = "ros")]

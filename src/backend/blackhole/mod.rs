@@ -1,7 +1,10 @@
 //! The Tenstorrent Blackhole card.
 
+pub mod arena;
 pub mod core_map;
+pub mod cost;
 pub mod grid;
 pub mod interpreter;
+pub mod lower;
 pub mod lowered;
 pub mod numerics;

@@ -1,5 +1,7 @@
 //! What the host writes to a machine and reads from it.
 
+use std::ops::Range;
+
 use super::Machine;
 use super::fault::Fault;
 use super::tiles::{Part, Tiles};
@@ -24,9 +26,14 @@ impl Machine<'_> {
 
     /// `[rows, columns]` of a buffer in DRAM, row by row.
     pub fn read_buffer(&mut self, index: usize) -> Result<Vec<f32>, Fault> {
+        self.read_buffer_from(index, 0)
+    }
+
+    /// As [`Self::read_buffer`], from a row on.
+    pub fn read_buffer_from(&mut self, index: usize, first_row: usize) -> Result<Vec<f32>, Fault> {
         let (tiles, part) = self.buffer(index)?;
         let mut values = Vec::with_capacity(part.values());
-        for row in 0..part.rows {
+        for row in first_row..part.rows {
             match tiles.read(&mut self.buffers[index], Part { row, rows: 1, ..part }) {
                 Ok(row) => values.extend(row),
                 Err(_) => {
@@ -38,14 +45,14 @@ impl Machine<'_> {
         Ok(values)
     }
 
-    /// `[rows, columns]` of a block in the L1 of a core, row by row.
+    /// Some rows of a block in the L1 of a core, row by row.
     pub fn read_block(
         &mut self,
         core: Core,
         address: u32,
         format: BlockFormat,
         row_tiles: u32,
-        rows: u32,
+        rows: Range<u32>,
         columns: u32,
     ) -> Result<Vec<f32>, Fault> {
         let number = self.numbers.get(&core).copied().ok_or(Fault::UnknownCore { core })?;
@@ -54,11 +61,12 @@ impl Machine<'_> {
         let bytes = tiles * u64::from(format.tile_bytes());
         let region =
             u32::try_from(bytes).ok().and_then(|bytes| state.program.map.holding(address, bytes));
-        if region.is_none() || rows > row_tiles * SIDE as u32 {
+        if region.is_none() || rows.end > row_tiles * SIDE as u32 {
             return Err(Fault::NoBlock { core, address, bytes });
         }
         let block = Tiles::block(address as usize, format, row_tiles as usize);
-        block.read(&mut state.l1, Part::new(rows, columns)).map_err(|unwritten| {
+        let part = Part { row: rows.start as usize, ..Part::new(rows.end - rows.start, columns) };
+        block.read(&mut state.l1, part).map_err(|unwritten| {
             let region = state.region_at(unwritten.address);
             Fault::BlockUnwritten { core, address: unwritten.address, region }
         })

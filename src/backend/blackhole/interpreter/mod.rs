@@ -47,7 +47,8 @@ use self::core::CoreState;
 use self::engine::EngineState;
 use self::memory::Memory;
 use self::schedule::Ready;
-use super::grid::Core;
+use super::arena::Arena;
+use super::grid::{BANKS, Core};
 use super::lowered::{DramBuffer, Lowered};
 use crate::backend::cpu::card::CardNumerics;
 
@@ -62,6 +63,14 @@ impl ArenaBytes for Vec<Vec<u8>> {
     fn bytes(&self, bank: u32, offset: u32, bytes: u32) -> Option<&[u8]> {
         let end = offset.checked_add(bytes)?;
         self.get(bank as usize)?.get(offset as usize..end as usize)
+    }
+}
+
+impl ArenaBytes for Arena {
+    fn bytes(&self, bank: u32, offset: u32, bytes: u32) -> Option<&[u8]> {
+        let end = offset.checked_add(bytes)?;
+        let bank = u8::try_from(bank).ok().filter(|bank| *bank < BANKS)?;
+        self.bank(bank).get(offset as usize..end as usize)
     }
 }
 

@@ -31,8 +31,12 @@ pub struct L1Map {
 impl L1Map {
     /// Adds a region behind the last one; returns its address.
     pub fn add(&mut self, name: &str, bytes: u32) -> u32 {
-        let end = self.regions.iter().map(Region::end).max().unwrap_or(0);
-        self.add_at(name, end.next_multiple_of(L1_ALIGNMENT), bytes)
+        self.add_at(name, self.bytes_to_end().next_multiple_of(L1_ALIGNMENT), bytes)
+    }
+
+    /// Bytes from the start of L1 to the end of the last region.
+    pub fn bytes_to_end(&self) -> u32 {
+        self.regions.iter().map(Region::end).max().unwrap_or(0)
     }
 
     /// Adds a region that has to stand at the same address on several cores.

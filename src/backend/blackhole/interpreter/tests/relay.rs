@@ -105,7 +105,7 @@ fn a_prefix_can_be_looked_at_and_run_on() {
         let before = machine.run_to(schedule, Halt { segment: 0, pass: 1, op: 2 }).unwrap();
         assert_eq!(before.counters(HUB_AT).unwrap().instructions, [5, 0, 0]);
         let slot = built.address(HUB, "slot");
-        let found = machine.read_block(HUB_AT, slot, BlockFormat::Bf16, 2, ROWS, 32).unwrap();
+        let found = machine.read_block(HUB_AT, slot, BlockFormat::Bf16, 2, 0..ROWS, 32).unwrap();
         assert_eq!(found, built.inputs[0]);
         assert_eq!(before.counters(SENDER_AT).unwrap().instructions, [8, 0, 0]);
         let after = machine.run(schedule).unwrap();
