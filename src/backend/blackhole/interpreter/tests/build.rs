@@ -126,7 +126,3 @@ pub fn numbers(seed: u32, count: usize) -> Vec<f32> {
     let value = |_| numbers.next_u32() as f32 / u32::MAX as f32 * 2.0 - 1.0;
     (0..count).map(value).map(|value| bf16::from_f32(value).to_f32()).collect()
 }
-
-pub fn step(op: u32, instruction: Instruction) -> Step {
-    Step { op, instruction }
-}
