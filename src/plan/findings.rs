@@ -148,11 +148,12 @@ fn floor(report: &Report) -> String {
 
 fn host(report: &Report) -> String {
     let host = &report.host;
+    let kilobytes = |bytes: usize| bytes.div_ceil(1000);
     format!(
-        "Beside the stages: {} MB to the card in {} ms, {} MB back in {} ms.",
-        megabytes(host.to_card_bytes as u64),
+        "Beside the stages: {} kB to the card in {} ms, {} kB back in {:.0} us.",
+        kilobytes(host.to_card_bytes),
         ms(host.to_card_s),
-        megabytes(host.to_host_bytes as u64),
-        ms(host.to_host_s)
+        kilobytes(host.to_host_bytes),
+        host.to_host_s * 1e6
     )
 }

@@ -31,7 +31,7 @@ pub fn page(report: &Report) -> String {
     page.push_str("<h2>Most expensive operations</h2>\n");
     table(&mut page, &GROUP_HEADS, group_rows(report).into_iter());
     page.push_str("<h2>Cores</h2>\n<p class=\"about\">Milliseconds of arithmetic in a request; for readers, of reading.</p>\n<div class=\"maps\">\n");
-    let traced = "vision, language model and adapter: programs on all cores";
+    let traced = "Vision, language model, adapter: all cores";
     page.push_str(&core_maps::map(traced, &report.cores.traced));
     page.push_str(&core_maps::map("Euler steps: one program", &report.cores.persistent));
     page.push_str("</div>\n<h2>Banks of DRAM</h2>\n");

@@ -66,7 +66,7 @@ pub fn report(planned: &Planned, request: &Request) -> Result<Report, PlanError>
     let goal_ms = documents.as_ref().and_then(|documents| {
         if *history_cache { documents.goal_with_history_ms } else { Some(documents.goal_ms) }
     });
-    let goal_s = goal_ms.map(|goal| goal * 1e-3);
+    let goal_s = goal_ms.map(|goal| goal / 1e3);
     let hoisted_bytes = hoisted::bytes(&planned.prepare()?, &programs.request, assumptions.policy);
     let total = total(&plan, hoisted_bytes, documents.as_ref());
     let goal = goal_s.map(|goal_s| Goal {

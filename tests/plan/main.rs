@@ -281,6 +281,7 @@ fn what_cannot_be_planned_is_told_with_what_can() {
         (&["--version", "n17", "--history-cache", "--images", "3"], "an even number"),
         (&["--version", "n16", "--dtype-policy", "fp8"], "bf16, mixed, mixed_dit"),
         (&["--version", "n16", "--math-fidelity", "hifi3"], "lofi, hifi2, hifi4"),
+        (&["--version", "n16", "--core-layout", "ring"], "two-columns, last-column"),
     ] {
         let output = command(arguments);
         let error = text(&output.stderr);
