@@ -5,7 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What values computed at load depend on, besides the checkpoint and the processor.
+/// What values computed at load depend on, besides the checkpoint and the processor. They are computed in f32 whatever the
+/// numbers of requests, so that the card's formats are not among it.
 const SOURCES: [&str; 4] = ["src/program", "src/backend/cpu", "Cargo.lock", "Cargo.toml"];
 
 fn main() -> io::Result<()> {

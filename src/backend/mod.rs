@@ -5,6 +5,8 @@ pub mod cpu;
 
 use std::time::Duration;
 
+use crate::backend::blackhole::numerics::DtypePolicy;
+use crate::backend::cpu::card::WeightBytes;
 use crate::contract::{PredictOptions, TapSink};
 use crate::encode::ModelInput;
 use crate::program::StageKind;
@@ -16,6 +18,11 @@ pub trait Backend: Send {
 
     /// Whether it computes what other backends are compared with: in f32, on the CPU.
     fn is_reference(&self) -> bool;
+
+    /// What the weights of the last request would take on a card under this policy; `None` where nobody knows.
+    fn weight_bytes(&self, _policy: DtypePolicy) -> Option<WeightBytes> {
+        None
+    }
 
     /// One forward pass, from model input to the normalised chunk; of the options it heeds `cancel` and `progress`. `taps` gets every named intermediate value.
     fn run(

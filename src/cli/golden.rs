@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::{Args, Subcommand};
 
-use super::policy_args::PolicyArgs;
+use super::policy_args::{LoadArgs, PolicyArgs};
 use crate::contract::CancelToken;
 use crate::golden::{self, Golden};
 use crate::observation_file;
@@ -30,7 +30,7 @@ enum GoldenCommand {
 #[derive(Debug, Args)]
 struct RecordArgs {
     #[command(flatten)]
-    policy: PolicyArgs,
+    policy: LoadArgs,
     /// Observation as JSON, as for `predict`; default: grey pictures and states in the middle of their range. One of the
     /// robot's own says more.
     #[arg(long)]
@@ -88,7 +88,7 @@ fn record(args: &RecordArgs) -> anyhow::Result<()> {
 }
 
 fn check(args: &CheckArgs) -> anyhow::Result<()> {
-    let mut policy = Policy::load(&args.policy.options())?;
+    let mut policy = Policy::load(&args.policy.options()?)?;
     let tag = policy.embodiment().tag.clone();
     let Some(dir) = golden::find(args.golden.as_deref(), policy.snapshot(), &tag)? else {
         let place = golden::place(policy.snapshot(), &tag)?;

@@ -2,14 +2,40 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, value_parser};
+use clap::{Args, ValueEnum, value_parser};
 
+use super::WrongUsage;
+use crate::backend::blackhole::numerics::{Accumulation, DtypePolicy, MathFidelity};
+use crate::backend::cpu::Numerics;
+use crate::backend::cpu::card::CardNumerics;
 use crate::contract::{Letterbox, Version};
 use crate::policy::PolicyOptions;
 use crate::prepared::{self, Cache};
 
+/// A policy and the numbers that it computes with.
 #[derive(Clone, Debug, Args)]
 pub struct PolicyArgs {
+    #[command(flatten)]
+    load: LoadArgs,
+    /// Numbers that the CPU computes with: its own, or those that a Blackhole card would.
+    #[arg(long, value_enum, default_value_t)]
+    numerics: NumericsArg,
+    #[command(flatten)]
+    card: CardArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum NumericsArg {
+    /// f32 throughout.
+    #[default]
+    F32,
+    /// Values and weights rounded as the card stores them, sums in its order.
+    Card,
+}
+
+/// Which policy is loaded.
+#[derive(Clone, Debug, Args)]
+pub struct LoadArgs {
     /// Snapshot directory of the checkpoint; default: the released one of --version in the hub cache.
     #[arg(long, required_unless_present = "version")]
     snapshot: Option<PathBuf>,
@@ -36,7 +62,41 @@ pub struct PolicyArgs {
     no_cache: bool,
 }
 
+/// What the card would be told about numbers.
+#[derive(Clone, Debug, Args)]
+pub struct CardArgs {
+    /// Formats of the card's weights; default: mixed_dit.
+    #[arg(long, value_enum)]
+    dtype_policy: Option<DtypePolicy>,
+    /// Bits of values and weights that the card's matrix engine multiplies; default: hifi2.
+    #[arg(long, value_enum)]
+    math_fidelity: Option<MathFidelity>,
+    /// What the card's sums of products are kept in; default: f32.
+    #[arg(long, value_enum)]
+    accumulation: Option<Accumulation>,
+}
+
 impl PolicyArgs {
+    /// # Errors
+    /// Numbers of the card are chosen, and not the card's numbers.
+    pub fn options(&self) -> Result<PolicyOptions, WrongUsage> {
+        let numerics = match self.numerics {
+            NumericsArg::Card => Numerics::Card(self.card.numerics()),
+            NumericsArg::F32 => match self.card.given() {
+                None => Numerics::F32,
+                Some(name) => {
+                    return Err(WrongUsage(format!(
+                        "{name} is about the card's numbers; add --numerics card, or leave it out"
+                    )));
+                }
+            },
+        };
+        Ok(PolicyOptions { numerics, ..self.load.options() })
+    }
+}
+
+impl LoadArgs {
+    /// A policy that computes in f32.
     pub fn options(&self) -> PolicyOptions {
         PolicyOptions {
             snapshot: self.snapshot.clone().unwrap_or_default(),
@@ -45,9 +105,30 @@ impl PolicyArgs {
             data_config: self.data_config.clone(),
             letterbox: self.letterbox,
             threads: usize::from(self.threads),
+            numerics: Numerics::F32,
             version: self.version,
             cache: Cache::new(prepared::default_dir().filter(|_| !self.no_cache)),
         }
+    }
+}
+
+impl CardArgs {
+    pub fn numerics(&self) -> CardNumerics {
+        CardNumerics {
+            policy: self.dtype_policy.unwrap_or_default(),
+            fidelity: self.math_fidelity.unwrap_or_default(),
+            accumulation: self.accumulation.unwrap_or_default(),
+        }
+    }
+
+    /// The first of the arguments that is given.
+    fn given(&self) -> Option<&'static str> {
+        let given = [
+            (self.dtype_policy.is_some(), "--dtype-policy"),
+            (self.math_fidelity.is_some(), "--math-fidelity"),
+            (self.accumulation.is_some(), "--accumulation"),
+        ];
+        given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
     }
 }
 
@@ -67,11 +148,36 @@ mod tests {
     fn threads_have_the_range_of_the_node() {
         let parse = |threads: &str| {
             Line::try_parse_from(["x", "--snapshot", "s", "--threads", threads])
-                .map(|line| line.args.threads)
+                .map(|line| line.args.load.threads)
         };
         assert_eq!(parse("256").expect("the largest"), 256);
         for wrong in ["257", "-1", "100000"] {
             assert_eq!(parse(wrong).expect_err(wrong).exit_code(), 2);
+        }
+    }
+    #[test]
+    fn numbers_of_the_card_need_the_card() {
+        let numerics = |arguments: &[&str]| {
+            let line = ["x", "--snapshot", "s"].iter().chain(arguments);
+            let options = Line::try_parse_from(line).expect("they parse").args.options();
+            options.map(|options| options.numerics)
+        };
+        assert_eq!(numerics(&[]).expect("the default"), Numerics::F32);
+        let default = numerics(&["--numerics", "card"]).expect("the card's defaults");
+        assert_eq!(default, Numerics::Card(CardNumerics::default()));
+        let all = ["--dtype-policy", "mixed", "--math-fidelity", "lofi", "--accumulation", "bf16"];
+        let chosen = numerics(&[&["--numerics", "card"], &all[..]].concat()).expect("chosen");
+        assert_eq!(
+            chosen,
+            Numerics::Card(CardNumerics {
+                policy: DtypePolicy::Mixed,
+                fidelity: MathFidelity::LoFi,
+                accumulation: Accumulation::Bf16,
+            })
+        );
+        for pair in all.chunks(2) {
+            let refused = numerics(pair).expect_err(pair[0]).to_string();
+            assert!(refused.contains(pair[0]) && refused.contains("--numerics card"), "{refused}");
         }
     }
 }

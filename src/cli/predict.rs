@@ -53,8 +53,9 @@ struct Answer<'a> {
 }
 
 pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
+    let options = args.policy.options()?;
     let (observation, noise) = observation_file::read(&args.observation)?;
-    let mut policy = Policy::load(&args.policy.options())?;
+    let mut policy = Policy::load(&options)?;
     let noise = args.seed.map(Noise::Seed).or(noise);
     let chunk = policy.predict(&observation, &PredictOptions { noise, ..Default::default() })?;
     let json = serde_json::to_string_pretty(&answer(&chunk, args.return_normalized))?;

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 pub use files::tokenizer_dir;
 use tracing::debug_span;
 
-use crate::backend::cpu::CpuBackend;
+use crate::backend::blackhole::numerics::DtypePolicy;
+use crate::backend::cpu::card::WeightBytes;
+use crate::backend::cpu::{CpuBackend, Numerics};
 use crate::backend::{Backend, BackendError, ModelOutput};
 use crate::checkpoint::{Checkpoint, CheckpointError, Network, Snapshot, fingerprint};
 use crate::contract::{
@@ -42,6 +44,8 @@ pub struct PolicyOptions {
     pub data_config: Option<String>,
     /// Threads of the CPU backend; 0 means all cores.
     pub threads: usize,
+    /// Numbers that the CPU backend computes requests with.
+    pub numerics: Numerics,
     /// Version that the checkpoint has to be of; `None`: any, which needs a snapshot.
     pub version: Option<Version>,
     /// Where values that are computed from weights alone are kept from one start to the next; by default, nowhere.
@@ -153,7 +157,8 @@ impl Policy {
             options.threads,
             &options.cache,
             taps,
-        )?;
+        )?
+        .with_numerics(options.numerics);
         Ok(Self {
             version: snapshot.version(),
             snapshot: snapshot.dir().to_owned(),
@@ -197,6 +202,11 @@ impl Policy {
     /// What computes the chunks, for logs.
     pub fn backend(&self) -> String {
         self.backend.describe()
+    }
+
+    /// What the weights of the last prediction would take on a card under this policy; `None` before there is one.
+    pub fn weight_bytes(&self, policy: DtypePolicy) -> Option<WeightBytes> {
+        self.backend.weight_bytes(policy)
     }
 
     /// Where frames may be handed in as they arrive, so that a prediction pays only for what is new.

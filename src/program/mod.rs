@@ -81,7 +81,7 @@ pub struct BufferId(pub usize);
 pub struct IndexId(pub usize);
 
 /// A matrix or vector of the checkpoint, bf16.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WeightId(pub usize);
 
 /// Name and shape of a buffer.

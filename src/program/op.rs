@@ -114,3 +114,32 @@ pub enum Op {
     /// Hands a view to whoever listens; computes nothing.
     Tap { x: View, name: String },
 }
+
+impl Op {
+    /// The view that the instruction writes.
+    pub fn written(&self) -> Option<View> {
+        match self {
+            Op::Linear { out, .. }
+            | Op::LinearBuffer { out, .. }
+            | Op::LayerNorm { out, .. }
+            | Op::RmsNorm { out, .. }
+            | Op::Attention { out, .. }
+            | Op::Embed { out, .. }
+            | Op::GatherRows { out, .. }
+            | Op::ScatterRows { out, .. }
+            | Op::ScatterAddRows { out, .. }
+            | Op::Reshape { out, .. }
+            | Op::Copy { out, .. }
+            | Op::CopyWeight { out, .. }
+            | Op::Add { out, .. }
+            | Op::AddWeight { out, .. }
+            | Op::AddScaled { out, .. }
+            | Op::Map { out, .. }
+            | Op::SiluMul { out, .. }
+            | Op::Patchify { out, .. }
+            | Op::SpaceToDepth { out, .. } => Some(*out),
+            Op::Rope { x, .. } => Some(*x),
+            Op::Tap { .. } => None,
+        }
+    }
+}

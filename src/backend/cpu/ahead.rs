@@ -33,7 +33,7 @@ impl Ahead {
             // The columns beside those at hand lie in the same cache lines.
             Orientation::InOut => 0..0,
         };
-        let stride = weight.inputs();
+        let stride = weight.stride();
         let offset = columns.start * stride + first_input;
         Self {
             first: weight.values().as_ptr().wrapping_add(offset),

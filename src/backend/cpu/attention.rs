@@ -21,6 +21,18 @@ thread_local! {
 /// `q` and `out` are `[rows, heads * head_dim]`, `k` and `v` `[key rows, kv_heads * head_dim]`. The same input gives
 /// the same bytes on any number of threads. Panics when the shapes do not fit together.
 pub fn attention(q: Mat<'_>, k: Mat<'_>, v: Mat<'_>, shape: &AttentionShape, out: MatMut<'_>) {
+    for_heads(q, k, v, shape, out, &|head, out| head.attend(out));
+}
+
+/// Calls `work` with the operands and the result of every head of every sequence, in parallel.
+pub(super) fn for_heads(
+    q: Mat<'_>,
+    k: Mat<'_>,
+    v: Mat<'_>,
+    shape: &AttentionShape,
+    out: MatMut<'_>,
+    work: &(impl Fn(Head<'_>, MatMut<'_>) + Sync),
+) {
     let AttentionShape { heads, kv_heads, head_dim, sequences, .. } = *shape;
     assert_eq!(q.cols(), heads * head_dim, "attention: queries");
     assert_eq!(k.cols(), kv_heads * head_dim, "attention: keys");
@@ -46,32 +58,31 @@ pub fn attention(q: Mat<'_>, k: Mat<'_>, v: Mat<'_>, shape: &AttentionShape, out
         let sequence = first_row / queries;
         for_column_blocks(out, head_dim, &|first_col, out| {
             let shared = first_col / head_dim / (heads / kv_heads) * head_dim;
-            let operands = Head {
+            let head = Head {
                 q: q.block(first_row, queries, first_col, head_dim),
                 k: k.block(sequence * keys, keys, shared, head_dim),
                 v: v.block(sequence * keys, keys, shared, head_dim),
                 scale: shape.scale,
-                causal: shape.causal,
+                causal: shape.causal.then(|| keys - queries),
             };
-            operands.attend(out);
+            work(head, out);
         });
     });
 }
 
 /// One head of one sequence: every operand is `head_dim` wide.
-struct Head<'a> {
-    q: Mat<'a>,
-    k: Mat<'a>,
-    v: Mat<'a>,
-    scale: f32,
-    causal: bool,
+pub(super) struct Head<'a> {
+    pub q: Mat<'a>,
+    pub k: Mat<'a>,
+    pub v: Mat<'a>,
+    pub scale: f32,
+    /// Where a row sees no key after its own: keys of rows that come before the first query.
+    pub causal: Option<usize>,
 }
 
 impl Head<'_> {
     fn attend(&self, out: MatMut<'_>) {
         let (queries, keys) = (self.q.rows(), self.k.rows());
-        // Keys of rows that come before the first query.
-        let before = keys.saturating_sub(queries);
         let height = queries.div_ceil(queries.div_ceil(MAX_QUERY_ROWS));
         let mut scores = SCORES.take();
         if scores.len() < height * keys {
@@ -80,7 +91,7 @@ impl Head<'_> {
         let mut rest = out;
         for first in (0..queries).step_by(height) {
             let rows = height.min(queries - first);
-            let seen = if self.causal { before + first + rows } else { keys };
+            let seen = self.causal.map_or(keys, |before| before + first + rows);
             let (mut out, lower) = rest.split_rows(rows);
             rest = lower;
             let q = self.q.block(first, rows, 0, self.q.cols());
@@ -92,7 +103,7 @@ impl Head<'_> {
                 #[inline(always)]
                 || {
                     for row in 0..rows {
-                        let seen = if self.causal { before + first + row + 1 } else { seen };
+                        let seen = self.causal.map_or(seen, |before| before + first + row + 1);
                         softmax(weights.row_mut(row), seen);
                     }
                 },
@@ -122,7 +133,7 @@ fn softmax(scores: &mut [f32], seen: usize) {
 const LANES: usize = 16;
 
 #[inline(always)]
-fn largest(values: &[f32]) -> f32 {
+pub(super) fn largest(values: &[f32]) -> f32 {
     let larger = |a: f32, b: f32| if a > b { a } else { b };
     let (chunks, rest) = values.as_chunks::<LANES>();
     let mut lanes = [f32::NEG_INFINITY; LANES];

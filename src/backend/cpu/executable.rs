@@ -1,12 +1,16 @@
 //! A program with its buffers: allocation, inputs, stages.
 
+use super::card::{Storage, round};
 use super::interpreter::Interpreter;
 use super::memory::Memory;
+use super::numerics::Numerics;
+use super::weights::Weights;
 use crate::backend::BackendError;
-use crate::checkpoint::Checkpoint;
 use crate::contract::{CancelToken, TapSink};
 use crate::encode::ModelInput;
-use crate::program::{BufferId, BufferSource, IndexInput, Input, Op, Program, Stage, StageKind};
+use crate::program::{
+    BufferId, BufferSource, IndexInput, Input, Op, Program, Stage, StageKind, View,
+};
 
 /// What prepare programs export, by name.
 pub type Constants = crate::prepared::Values;
@@ -14,6 +18,8 @@ pub type Constants = crate::prepared::Values;
 /// A program, and the memory that it works on.
 pub struct Executable {
     program: Program,
+    numerics: Numerics,
+    storage: Vec<Storage>,
     memory: Memory,
     indices: Vec<Vec<u32>>,
     /// Of the request that is bound.
@@ -24,7 +30,11 @@ pub struct Executable {
 
 impl Executable {
     /// Allocates every buffer; nothing is allocated when the program runs.
-    pub fn new(program: Program, constants: &Constants) -> Result<Self, BackendError> {
+    pub fn new(
+        program: Program,
+        constants: &Constants,
+        numerics: Numerics,
+    ) -> Result<Self, BackendError> {
         let mut buffers = Vec::with_capacity(program.buffers.len());
         for spec in &program.buffers {
             let len = spec.rows * spec.cols;
@@ -46,8 +56,16 @@ impl Executable {
         }
         let indices = program.indices.iter().map(|spec| vec![0; spec.len]).collect();
         let done_for = vec![None; program.stages.len()];
-        let memory = Memory::new(buffers.into_iter());
-        Ok(Self { program, memory, indices, token_ids: Vec::new(), done_for })
+        let storage = numerics.storage(&program);
+        let mut memory = Memory::new(buffers.into_iter());
+        for number in 0..program.buffers.len() {
+            store(program.view(BufferId(number)), &storage, &mut memory);
+        }
+        Ok(Self { program, numerics, storage, memory, indices, token_ids: Vec::new(), done_for })
+    }
+
+    pub fn program(&self) -> &Program {
+        &self.program
     }
 
     pub fn stages(&self) -> usize {
@@ -87,6 +105,7 @@ impl Executable {
                 });
             }
             buffer.copy_from_slice(values);
+            store(self.program.view(BufferId(number)), &self.storage, &mut self.memory);
         }
         for (spec, list) in self.program.indices.iter().zip(&mut self.indices) {
             let (name, found) = match spec.input {
@@ -113,13 +132,13 @@ impl Executable {
     /// Runs every stage of a program that has no inputs.
     pub fn run_all(
         &mut self,
-        checkpoint: &Checkpoint,
+        weights: &Weights,
         threads: &rayon::ThreadPool,
         mut taps: Option<&mut dyn TapSink>,
     ) -> Result<(), BackendError> {
         let never = CancelToken::default();
         for stage in 0..self.stages() {
-            self.run_stage(stage, checkpoint, threads, &never, &mut taps)?;
+            self.run_stage(stage, weights, threads, &never, &mut taps)?;
         }
         Ok(())
     }
@@ -128,12 +147,12 @@ impl Executable {
     pub fn run_stage(
         &mut self,
         stage: usize,
-        checkpoint: &Checkpoint,
+        weights: &Weights,
         threads: &rayon::ThreadPool,
         cancel: &CancelToken,
         taps: &mut Option<&mut dyn TapSink>,
     ) -> Result<(), BackendError> {
-        let Self { program, memory, indices, token_ids, done_for } = self;
+        let Self { program, numerics, storage, memory, indices, token_ids, done_for } = self;
         let Stage { kind, leading_tokens, ops } = &program.stages[stage];
         let leading = leading_tokens.map(|count| &token_ids[..count]);
         if leading.is_some() && done_for[stage].as_deref() == leading {
@@ -141,7 +160,8 @@ impl Executable {
         }
         // A run that does not come to its end leaves nothing to rely on.
         done_for[stage] = None;
-        let interpreter = Interpreter { weights: &program.weights, indices, checkpoint };
+        let specs = &program.weights;
+        let interpreter = Interpreter { numerics: *numerics, specs, weights, indices };
         // The whole stage runs inside the pool, so that its threads are not put to sleep and woken for every instruction.
         let run = || {
             for op in ops {
@@ -155,7 +175,10 @@ impl Executable {
                         sink.tap(name, x.rows, x.cols, &values.collect::<Vec<f32>>());
                     }
                     (Op::Tap { .. }, None) => {}
-                    (op, _) => interpreter.execute(op, memory)?,
+                    (op, _) => {
+                        interpreter.execute(op, memory)?;
+                        op.written().into_iter().for_each(|out| store(out, storage, memory));
+                    }
                 }
             }
             Ok(())
@@ -163,6 +186,13 @@ impl Executable {
         threads.install(run)?;
         done_for[stage] = leading.map(<[u32]>::to_vec);
         Ok(())
+    }
+}
+
+/// Gives what was written to a view the precision of its buffer.
+fn store(view: View, storage: &[Storage], memory: &mut Memory) {
+    if storage[view.buffer.0] == Storage::Bf16 {
+        memory.write(view, |_, values| round(values));
     }
 }
 

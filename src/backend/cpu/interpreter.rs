@@ -2,41 +2,41 @@
 
 use half::bf16;
 
-use super::attention::attention;
 use super::elementwise;
-use super::linear::linear;
 use super::mat::{Bias, Mat, MatMut, WeightBlock};
 use super::memory::Memory;
-use super::norm::{Scaling, layer_norm, rms_norm};
+use super::norm::Scaling;
+use super::numerics::Numerics;
+use super::weights::Weights;
 use crate::backend::BackendError;
-use crate::checkpoint::Checkpoint;
 use crate::program::{IndexId, Modulation, Op, PatchGrid, PatchOrder, View, WeightId, WeightSpec};
 
 /// What instructions refer to, besides the buffers.
 pub struct Interpreter<'a> {
-    pub weights: &'a [WeightSpec],
+    pub numerics: Numerics,
+    pub specs: &'a [WeightSpec],
+    pub weights: &'a Weights,
     pub indices: &'a [Vec<u32>],
-    pub checkpoint: &'a Checkpoint,
 }
 
 impl Interpreter<'_> {
     pub fn execute(&self, op: &Op, memory: &mut Memory) -> Result<(), BackendError> {
         match op {
             Op::Linear { x, weight, bias, activation, out } => {
-                let weight = self.block(*weight)?;
+                let weight = self.factor(*weight)?;
                 let bias = match bias {
                     Some(bias) => Bias::Bf16(self.values(*bias)?),
                     None => Bias::None,
                 };
                 memory.write(*out, |memory, out| {
-                    linear(memory.read(*x), weight, bias, *activation, out);
+                    self.numerics.linear(memory.read(*x), weight, bias, *activation, out);
                 });
             }
             Op::LinearBuffer { x, weight, bias, activation, out } => {
-                let weight = self.block(*weight)?;
+                let weight = self.factor(*weight)?;
                 memory.write(*out, |memory, out| {
                     let bias = Bias::F32(memory.read(*bias).row(0));
-                    linear(memory.read(*x), weight, bias, *activation, out);
+                    self.numerics.linear(memory.read(*x), weight, bias, *activation, out);
                 });
             }
             Op::LayerNorm { x, affine, modulation, eps, out } => {
@@ -53,18 +53,21 @@ impl Interpreter<'_> {
                         },
                         (None, None) => Scaling::None,
                     };
-                    layer_norm(memory.read(*x), scaling, *eps, out);
+                    self.numerics.layer_norm(memory.read(*x), scaling, *eps, out);
                 });
             }
             Op::RmsNorm { x, weight, eps, out } => {
                 let weight = self.values(*weight)?;
-                memory.write(*out, |memory, out| rms_norm(memory.read(*x), weight, *eps, out));
+                memory.write(*out, |memory, out| {
+                    self.numerics.rms_norm(memory.read(*x), weight, *eps, out);
+                });
             }
             Op::Rope { x, cos, sin } => memory.write(*x, |memory, x| {
                 elementwise::rope(x, memory.read(*cos), memory.read(*sin));
             }),
             Op::Attention { q, k, v, shape, out } => memory.write(*out, |memory, out| {
-                attention(memory.read(*q), memory.read(*k), memory.read(*v), shape, out);
+                let (q, k, v) = (memory.read(*q), memory.read(*k), memory.read(*v));
+                self.numerics.attention(q, k, v, shape, out);
             }),
             Op::Embed { table, ids, out } => self.embed(*table, *ids, *out, memory)?,
             Op::GatherRows { x, rows, out } => {
@@ -157,7 +160,7 @@ impl Interpreter<'_> {
         out: View,
         memory: &mut Memory,
     ) -> Result<(), BackendError> {
-        let ids = self.checked_rows(ids, self.weights[table.0].rows, "token ids")?;
+        let ids = self.checked_rows(ids, self.specs[table.0].rows, "token ids")?;
         let table = self.block(table)?;
         memory.write(out, |_, mut out| {
             for (row, id) in ids.iter().enumerate() {
@@ -180,15 +183,16 @@ impl Interpreter<'_> {
         }
     }
 
+    fn factor(&self, weight: WeightId) -> Result<WeightBlock<'_>, BackendError> {
+        Ok(self.weights.factor(&self.specs[weight.0])?)
+    }
+
     fn block(&self, weight: WeightId) -> Result<WeightBlock<'_>, BackendError> {
-        let spec = &self.weights[weight.0];
-        Ok(WeightBlock::new(self.values(weight)?, spec.rows, spec.cols, spec.orientation))
+        Ok(self.weights.block(&self.specs[weight.0])?)
     }
 
     fn values(&self, weight: WeightId) -> Result<&[bf16], BackendError> {
-        let spec = &self.weights[weight.0];
-        let tensor = self.checkpoint.tensor(&spec.tensor)?;
-        Ok(&tensor.values[spec.offset..][..spec.rows * spec.cols])
+        Ok(self.weights.values(&self.specs[weight.0])?)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Views of matrices in memory, as the kernels take them.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use half::bf16;
 
@@ -29,12 +30,14 @@ pub struct MatMut<'a> {
 // SAFETY: a view is the only way to its elements while it lives, like the `&mut [f32]` it was made from.
 unsafe impl Send for MatMut<'_> {}
 
-/// A matrix of the checkpoint, dense and row-major as it lies in the file.
+/// A matrix of the checkpoint, row-major as it lies in the file, or some of its inputs.
 #[derive(Clone, Copy)]
 pub struct WeightBlock<'a> {
     values: &'a [bf16],
     rows: usize,
     cols: usize,
+    /// Elements from one row to the next.
+    stride: usize,
     orientation: Orientation,
 }
 
@@ -135,6 +138,11 @@ impl<'a> MatMut<'a> {
         self.first
     }
 
+    /// The same view for a shorter time.
+    pub fn reborrow(&mut self) -> MatMut<'_> {
+        MatMut { owner: PhantomData, ..*self }
+    }
+
     /// The columns before `col`, and the others.
     pub fn split_cols(self, col: usize) -> (Self, Self) {
         assert!(col <= self.cols, "column {col} of {}", self.cols);
@@ -156,12 +164,30 @@ impl<'a> WeightBlock<'a> {
     /// Panics when `values` is not exactly `rows * cols` long.
     pub fn new(values: &'a [bf16], rows: usize, cols: usize, orientation: Orientation) -> Self {
         assert_eq!(values.len(), rows * cols, "a [{rows}, {cols}] block");
-        Self { values, rows, cols, orientation }
+        Self { values, rows, cols, stride: cols, orientation }
     }
 
-    /// All of it as it is stored.
+    /// The part that the inputs `range` are multiplied by.
+    pub fn of_inputs(&self, range: Range<usize>) -> Self {
+        let (inputs, len) = (self.inputs(), range.len());
+        assert!(range.start <= range.end && range.end <= inputs, "{range:?} of {inputs} inputs");
+        let (first, rows, cols) = match self.orientation {
+            Orientation::OutIn => (range.start, self.rows, len),
+            Orientation::InOut => (range.start * self.stride, len, self.cols),
+        };
+        let extent = extent(rows, cols, self.stride);
+        let first = if extent == 0 { 0 } else { first };
+        Self { values: &self.values[first..first + extent], rows, cols, ..*self }
+    }
+
+    /// From the first element to the last, as they are stored.
     pub fn values(&self) -> &'a [bf16] {
         self.values
+    }
+
+    /// Elements from one stored row to the next.
+    pub fn stride(&self) -> usize {
+        self.stride
     }
 
     pub fn orientation(&self) -> Orientation {
@@ -187,7 +213,7 @@ impl<'a> WeightBlock<'a> {
     /// One row as it is stored.
     pub fn row(&self, index: usize) -> &'a [bf16] {
         assert!(index < self.rows, "row {index} of {}", self.rows);
-        &self.values[index * self.cols..][..self.cols]
+        &self.values[index * self.stride..][..self.cols]
     }
 }
 

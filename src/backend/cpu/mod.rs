@@ -1,7 +1,9 @@
-//! The CPU backend: interprets a program in f32 on all cores, with weights read as bf16 from the mapped checkpoint.
+//! The CPU backend: interprets a program in f32 on all cores, with weights read as bf16 from the mapped checkpoint; or
+//! with the numbers of the card.
 
 mod ahead;
 pub mod attention;
+pub mod card;
 pub mod elementwise;
 mod executable;
 mod interpreter;
@@ -10,20 +12,27 @@ pub mod mat;
 pub mod math;
 mod memory;
 pub mod norm;
+mod numerics;
 mod panel;
 mod parallel;
 #[cfg(test)]
 mod testing;
 mod tile;
+mod weights;
 
 use std::sync::Arc;
 use std::time::Instant;
 
+pub use numerics::Numerics;
+
+use card::WeightBytes;
 use executable::{Constants, Executable};
+use weights::Weights;
 
 use pulp::Arch;
 use tracing::debug;
 
+use super::blackhole::numerics::DtypePolicy;
 use super::{Backend, BackendError, ModelOutput};
 use crate::checkpoint::Checkpoint;
 use crate::contract::{PredictOptions, TapSink};
@@ -36,8 +45,9 @@ const KEPT_LAYOUTS: usize = 4;
 
 /// A model loaded for the CPU.
 pub struct CpuBackend {
-    checkpoint: Arc<Checkpoint>,
+    weights: Weights,
     model: Box<dyn ModelPrograms>,
+    numerics: Numerics,
     threads: rayon::ThreadPool,
     constants: Constants,
     /// Most recently used last.
@@ -62,8 +72,18 @@ impl CpuBackend {
             .thread_name(|number| format!("cpu-backend-{number}"))
             .build()
             .map_err(|error| BackendError::Threads { reason: error.to_string() })?;
-        let constants = prepare(model.as_ref(), &checkpoint, &threads, cache, taps)?;
-        Ok(Self { checkpoint, model, threads, constants, ready: Vec::new() })
+        let weights = Weights::new(checkpoint);
+        let constants = prepare(model.as_ref(), &weights, &threads, cache, taps)?;
+        let numerics = Numerics::F32;
+        Ok(Self { weights, model, numerics, threads, constants, ready: Vec::new() })
+    }
+
+    /// The same model with other numbers for its requests. Weights that the card holds otherwise than the checkpoint are
+    /// made with the first layout that needs them and kept, in two bytes each.
+    #[must_use]
+    pub fn with_numerics(self, numerics: Numerics) -> Self {
+        let weights = self.weights.unchanged();
+        Self { weights, numerics, ready: Vec::new(), ..self }
     }
 
     /// Builds the program of a layout ahead of the first request that needs it.
@@ -75,11 +95,15 @@ impl CpuBackend {
         let entry = match self.ready.iter().position(|(ready, _)| *ready == layout) {
             Some(position) => self.ready.remove(position),
             None => {
-                let program = self.model.request(&self.checkpoint, layout)?;
+                let program = self.model.request(self.weights.checkpoint(), layout)?;
                 if self.ready.len() == KEPT_LAYOUTS {
                     self.ready.remove(0);
                 }
-                (layout, Executable::new(program, &self.constants)?)
+                let executable = self.threads.install(|| {
+                    self.weights.add(&program, self.numerics)?;
+                    Executable::new(program, &self.constants, self.numerics)
+                })?;
+                (layout, executable)
             }
         };
         self.ready.push(entry);
@@ -90,21 +114,20 @@ impl CpuBackend {
 /// What the prepare program of `model` exports.
 fn prepare(
     model: &dyn ModelPrograms,
-    checkpoint: &Checkpoint,
+    weights: &Weights,
     threads: &rayon::ThreadPool,
     cache: &Cache,
     taps: Option<&mut dyn TapSink>,
 ) -> Result<Constants, BackendError> {
     let start = Instant::now();
-    let program = model.prepare(checkpoint)?;
+    let program = model.prepare(weights.checkpoint())?;
     // Who listens to values wants them computed.
     if taps.is_some() || !cache.is_on() {
-        return run_prepare(program, checkpoint, threads, taps);
+        return run_prepare(program, weights, threads, taps);
     }
     let vectors = format!("{:?}", Arch::new());
-    let key = threads.install(|| prepared::key(&program, checkpoint, &vectors))?;
-    let (constants, warm) =
-        cache.get_or(&key, || run_prepare(program, checkpoint, threads, None))?;
+    let key = threads.install(|| prepared::key(&program, weights.checkpoint(), &vectors))?;
+    let (constants, warm) = cache.get_or(&key, || run_prepare(program, weights, threads, None))?;
     let seconds = start.elapsed().as_secs_f64();
     let how = if warm { "read from the cache" } else { "computed" };
     debug!("what no input changes was {how} in {seconds:.3} s");
@@ -113,22 +136,27 @@ fn prepare(
 
 fn run_prepare(
     program: Program,
-    checkpoint: &Checkpoint,
+    weights: &Weights,
     threads: &rayon::ThreadPool,
     taps: Option<&mut dyn TapSink>,
 ) -> Result<Constants, BackendError> {
-    let mut prepare = Executable::new(program, &Constants::default())?;
-    prepare.run_all(checkpoint, threads, taps)?;
+    let mut prepare = Executable::new(program, &Constants::default(), Numerics::F32)?;
+    prepare.run_all(weights, threads, taps)?;
     Ok(prepare.into_exports())
 }
 
 impl Backend for CpuBackend {
     fn describe(&self) -> String {
-        format!("cpu ({} threads, f32)", self.threads.current_num_threads())
+        format!("cpu ({} threads, {})", self.threads.current_num_threads(), self.numerics)
     }
 
     fn is_reference(&self) -> bool {
-        true
+        self.numerics == Numerics::F32
+    }
+
+    fn weight_bytes(&self, policy: DtypePolicy) -> Option<WeightBytes> {
+        let (_, executable) = self.ready.last()?;
+        card::weight_bytes(executable.program(), policy).ok()
     }
 
     fn run(
@@ -139,7 +167,7 @@ impl Backend for CpuBackend {
     ) -> Result<ModelOutput, BackendError> {
         let position = self.executable(input.layout())?;
         let (_, executable) = &mut self.ready[position];
-        executable.bind(input)?;
+        self.threads.install(|| executable.bind(input))?;
         let mut timings = Vec::with_capacity(executable.stages());
         let mut begun = None;
         for stage in 0..executable.stages() {
@@ -150,7 +178,7 @@ impl Backend for CpuBackend {
             }
             let _span = tracing::debug_span!("stage", stage = kind.name()).entered();
             let (start, cancel) = (Instant::now(), &options.cancel);
-            executable.run_stage(stage, &self.checkpoint, &self.threads, cancel, &mut taps)?;
+            executable.run_stage(stage, &self.weights, &self.threads, cancel, &mut taps)?;
             timings.push((kind, start.elapsed()));
         }
         Ok(ModelOutput { actions: executable.export(ACTIONS).to_vec(), timings })

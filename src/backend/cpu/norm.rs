@@ -23,21 +23,28 @@ pub enum Scaling<'a> {
 
 /// `out = scaling((x - mean) / sqrt(var + eps))` per row, with the population variance.
 pub fn layer_norm(x: Mat<'_>, scaling: Scaling<'_>, eps: f32, out: MatMut<'_>) {
-    assert_eq!((x.rows(), x.cols()), (out.rows(), out.cols()), "layer_norm: shapes differ");
+    check_shapes("layer_norm", x, &out);
     for_rows(
         out,
         #[inline(always)]
-        |row, out| normalise(x.row(row), scaling, eps, out),
+        |row, out| {
+            let x = x.row(row);
+            let width = x.len() as f64;
+            let mean = sum(x, |v| v) / width;
+            let variance = sum(x, |v| (v - mean) * (v - mean)) / width;
+            let factor = (1.0 / (variance + f64::from(eps)).sqrt()) as f32;
+            scale(x, mean as f32, factor, scaling, out);
+        },
     );
 }
 
+pub(super) fn check_shapes(name: &str, x: Mat<'_>, out: &MatMut<'_>) {
+    assert_eq!((x.rows(), x.cols()), (out.rows(), out.cols()), "{name}: shapes differ");
+}
+
+/// `scaling((x - mean) * factor)` of a row.
 #[inline(always)]
-fn normalise(x: &[f32], scaling: Scaling<'_>, eps: f32, out: &mut [f32]) {
-    let width = x.len() as f64;
-    let mean = sum(x, |v| v) / width;
-    let variance = sum(x, |v| (v - mean) * (v - mean)) / width;
-    let factor = (1.0 / (variance + f64::from(eps)).sqrt()) as f32;
-    let mean = mean as f32;
+pub(super) fn scale(x: &[f32], mean: f32, factor: f32, scaling: Scaling<'_>, out: &mut [f32]) {
     match scaling {
         Scaling::None => {
             for (out, x) in out.iter_mut().zip(x) {
@@ -59,13 +66,9 @@ fn normalise(x: &[f32], scaling: Scaling<'_>, eps: f32, out: &mut [f32]) {
 
 /// `out = weight * x / sqrt(mean(x^2) + eps)` over groups of `weight.len()` columns: whole rows, or heads.
 pub fn rms_norm(x: Mat<'_>, weight: &[bf16], eps: f32, out: MatMut<'_>) {
-    assert_eq!((x.rows(), x.cols()), (out.rows(), out.cols()), "rms_norm: shapes differ");
+    check_shapes("rms_norm", x, &out);
+    check_groups(x, weight);
     let width = weight.len();
-    assert!(
-        width > 0 && x.cols().is_multiple_of(width),
-        "rms_norm: groups of {width} in {}",
-        x.cols()
-    );
     for_rows(
         out,
         #[inline(always)]
@@ -74,12 +77,23 @@ pub fn rms_norm(x: Mat<'_>, weight: &[bf16], eps: f32, out: MatMut<'_>) {
             for (out, x) in out.chunks_exact_mut(width).zip(groups) {
                 let square = sum(x, |v| v * v) / width as f64;
                 let factor = (1.0 / (square + f64::from(eps)).sqrt()) as f32;
-                for ((out, x), weight) in out.iter_mut().zip(x).zip(weight) {
-                    *out = weight.to_f32() * (x * factor);
-                }
+                scale_rms(x, factor, weight, out);
             }
         },
     );
+}
+
+pub(super) fn check_groups(x: Mat<'_>, weight: &[bf16]) {
+    let (width, cols) = (weight.len(), x.cols());
+    assert!(width > 0 && cols.is_multiple_of(width), "rms_norm: groups of {width} in {cols}");
+}
+
+/// `weight * (x * factor)` of a group.
+#[inline(always)]
+pub(super) fn scale_rms(x: &[f32], factor: f32, weight: &[bf16], out: &mut [f32]) {
+    for ((out, x), weight) in out.iter_mut().zip(x).zip(weight) {
+        *out = weight.to_f32() * (x * factor);
+    }
 }
 
 /// Sums kept side by side, so that the additions need not wait for each other.

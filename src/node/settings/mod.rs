@@ -12,6 +12,7 @@ use super::guard::Guard;
 use super::params::{Names, ParamError, ParamErrors, Params};
 use super::remap::Remaps;
 use super::trajectory::{ActionJoints, Start};
+use crate::backend::cpu::Numerics;
 use crate::contract::{Embodiment, Letterbox, Version};
 use crate::golden::Gate;
 use crate::history::{CameraInput, Gates, Inputs, StateInput, Timeline};
@@ -80,6 +81,7 @@ pub fn policy_options(params: &Params) -> Option<PolicyOptions> {
         letterbox: letterbox(params),
         // The range of the parameter begins at 0.
         threads: usize::try_from(params.integer("threads")).unwrap_or(0),
+        numerics: Numerics::F32,
         version,
         cache: cache(params),
     })
