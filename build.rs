@@ -1,4 +1,4 @@
-//! Gives the crate a name for the code that computes: a hash of its sources.
+//! Gives the crate names for the code that computes and for the code that packs: hashes of their sources.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,11 +7,20 @@ use std::path::{Path, PathBuf};
 
 /// What values computed at load depend on, besides the checkpoint and the processor. They are computed in f32 whatever the
 /// numbers of requests, so that the card's formats are not among it.
-const SOURCES: [&str; 4] = ["src/program", "src/backend/cpu", "Cargo.lock", "Cargo.toml"];
+const PROGRAM: [&str; 4] = ["src/program", "src/backend/cpu", "Cargo.lock", "Cargo.toml"];
+/// What the bytes of an arena depend on, besides the checkpoint and its plan.
+const ARENA: [&str; 3] =
+    ["src/backend/blackhole/arena", "src/backend/blackhole/numerics", "Cargo.lock"];
 
 fn main() -> io::Result<()> {
+    name("GR00T_PROGRAM_HASH", &PROGRAM)?;
+    name("GR00T_ARENA_HASH", &ARENA)
+}
+
+/// Hands the hash of all files at or below `sources` to the crate, as an environment variable.
+fn name(variable: &str, sources: &[&str]) -> io::Result<()> {
     let mut files = Vec::new();
-    for source in SOURCES {
+    for source in sources {
         println!("cargo::rerun-if-changed={source}");
         collect(Path::new(source), &mut files)?;
     }
@@ -21,7 +30,7 @@ fn main() -> io::Result<()> {
         file.hash(&mut hasher);
         fs::read(&file)?.hash(&mut hasher);
     }
-    println!("cargo::rustc-env=GR00T_PROGRAM_HASH={:016x}", hasher.finish());
+    println!("cargo::rustc-env={variable}={:016x}", hasher.finish());
     Ok(())
 }
 

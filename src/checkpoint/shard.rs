@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use half::bf16;
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 use safetensors::Dtype;
 use safetensors::tensor::TensorInfo;
 use serde_json::Value;
@@ -115,6 +115,13 @@ impl Shard {
     /// Names and entries, sorted by name.
     pub(super) fn tensors(&self) -> &BTreeMap<String, TensorInfo> {
         &self.header.tensors
+    }
+
+    /// Gives back the memory of the pages that were read.
+    pub(super) fn release(&self) -> io::Result<()> {
+        // SAFETY: the map is read-only and of a file, so a page that was given back is read from the file again, with the
+        // same bytes.
+        unsafe { self.map.unchecked_advise(UncheckedAdvice::DontNeed) }
     }
 
     /// The elements of a bf16 tensor of this file; `None` for another type.

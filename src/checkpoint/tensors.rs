@@ -1,6 +1,7 @@
 //! The tensors of a snapshot: sharded safetensors files, mapped into memory and checked before any work.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use half::bf16;
@@ -204,6 +205,16 @@ impl Checkpoint {
         let values =
             shard.values(&location.info).ok_or_else(|| wrong_dtype(name, location, shard))?;
         Ok(Tensor { shape: &location.info.shape, values })
+    }
+
+    /// Gives back the memory of all pages that were read. Whoever reads one again gets it from the file, or from the
+    /// system's cache of it. For work that reads the weights once, whose pages would count as the process's own until
+    /// its end.
+    ///
+    /// # Errors
+    /// What the system reports; nothing is lost by it.
+    pub fn release(&self) -> io::Result<()> {
+        self.shards.iter().try_for_each(Shard::release)
     }
 
     fn locate(&self, name: &str) -> Result<(&Location, &Shard), CheckpointError> {

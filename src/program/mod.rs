@@ -9,6 +9,7 @@
 
 mod adapter;
 mod builder;
+pub mod dataflow;
 mod dit;
 pub mod mrope;
 pub mod n15;

@@ -1,5 +1,6 @@
 //! The Tenstorrent Blackhole card.
 
+pub mod arena;
 pub mod core_map;
 pub mod grid;
 pub mod lower;

@@ -46,6 +46,6 @@ pub use element::Element;
 pub use error::NumericsError;
 pub use fidelity::{Accumulation, MathFidelity};
 pub use format::TileFormat;
-pub use pack::{Progress, pack_matrix};
+pub use pack::{Progress, pack_block, pack_matrix};
 pub use unpack::unpack_matrix;
 pub use view::MatrixView;

@@ -44,6 +44,19 @@ pub fn pack_matrix<T: Element>(
     Ok(())
 }
 
+/// As [`pack_matrix`], on this thread alone: for blocks so small that sharing them out costs more than it gains.
+pub fn pack_block<T: Element>(
+    matrix: MatrixView<'_, T>,
+    format: TileFormat,
+    target: &mut [u8],
+) -> Result<(), NumericsError> {
+    format.check_bytes(matrix.rows(), matrix.cols(), target.len())?;
+    if !target.is_empty() {
+        Arch::new().dispatch(PackTileRows { matrix, format, first: 0, target });
+    }
+    Ok(())
+}
+
 fn tile_row_bytes<T: Element>(matrix: &MatrixView<'_, T>, format: TileFormat) -> usize {
     matrix.cols().div_ceil(SIDE) * format.tile_bytes()
 }

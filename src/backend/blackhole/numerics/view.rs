@@ -1,5 +1,7 @@
 //! A matrix in memory, to be packed.
 
+use std::ops::Range;
+
 use super::element::Element;
 use super::error::NumericsError;
 use super::tile::{SIDE, TileRow, transpose};
@@ -42,6 +44,26 @@ impl<'a, T: Element> MatrixView<'a, T> {
     /// With rows and columns exchanged: weights stored `[out, in]` as the card multiplies by them, `[in, out]`.
     pub fn transposed(self) -> Self {
         Self { transposed: !self.transposed, ..self }
+    }
+
+    /// The block of these rows and columns, which have to lie in the matrix; none of the ranges is empty.
+    pub fn block(self, rows: Range<usize>, cols: Range<usize>) -> Self {
+        let whole = (self.rows(), self.cols());
+        assert!(
+            rows.start < rows.end
+                && rows.end <= whole.0
+                && cols.start < cols.end
+                && cols.end <= whole.1,
+            "rows {rows:?} and columns {cols:?} of {whole:?}"
+        );
+        let (stored_rows, stored_cols) = if self.transposed { (cols, rows) } else { (rows, cols) };
+        let first = stored_rows.start * self.stride + stored_cols.start;
+        Self {
+            values: &self.values[first..],
+            rows: stored_rows.len(),
+            cols: stored_cols.len(),
+            ..self
+        }
     }
 
     pub(super) fn is_transposed(&self) -> bool {

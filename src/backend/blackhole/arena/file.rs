@@ -1,0 +1,199 @@
+//! An arena as a file.
+//!
+//! | bytes | |
+//! |---|---|
+//! | 8 | magic |
+//! | 8 | version of this format, little-endian, as all numbers |
+//! | 8 | length n of the header |
+//! | 32 | BLAKE3 of the header |
+//! | n | the header as JSON, spaces behind it; ends at a multiple of 4096 |
+//! | rest | the banks, one after the other |
+
+use blake3::Hash;
+use serde::{Deserialize, Serialize};
+
+use super::pack::bank_starts;
+use super::plan::{ArenaPlan, PlannedBlob, PlannedPart};
+use super::report::PartReport;
+use super::{BANK_BYTES, BANKS};
+
+const MAGIC: [u8; 8] = *b"GR00TARN";
+const VERSION: u64 = 1;
+const PRELUDE_BYTES: usize = MAGIC.len() + 2 * size_of::<u64>() + blake3::OUT_LEN;
+/// Banks begin at a page of the map.
+const PAGE_BYTES: usize = 4096;
+
+/// Why a file is no arena, or not the one that is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FileProblem {
+    #[error("ends after {found} bytes, in the middle of what stands before the banks")]
+    Cut { found: usize },
+    #[error("does not begin as an arena: {found:02x?}")]
+    Magic { found: [u8; MAGIC.len()] },
+    #[error("has version {found} of the format of arenas, not {VERSION}")]
+    Version { found: u64 },
+    #[error("has a damaged header: its BLAKE3 is {found}, not {expected}")]
+    HeaderHash { expected: Hash, found: Hash },
+    #[error("has a header that is not valid: {message}")]
+    Header { message: String },
+    #[error("was made from something else: its key is '{found}', not '{expected}'")]
+    Key { expected: String, found: String },
+    #[error("has {found} bytes of banks, its header speaks of {expected}")]
+    Length { expected: u64, found: u64 },
+    #[error("has damaged banks: their BLAKE3 is {found}, not {expected}")]
+    Contents { expected: Hash, found: Hash },
+}
+
+/// What stands before the banks. The geometry of packets is not in it: whoever wants them has the plan, and the key says
+/// that it is the right one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// What the arena was made from.
+    pub key: String,
+    /// BLAKE3 of the banks.
+    pub contents: String,
+    /// Name of the policy that chose the formats.
+    pub policy: String,
+    /// Bytes of each bank.
+    pub banks: [u64; BANKS],
+    pub parts: Vec<HeaderPart>,
+    pub blobs: Vec<HeaderBlob>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeaderPart {
+    pub name: String,
+    pub short_last: bool,
+    /// Formats of its tiles.
+    pub formats: Vec<String>,
+    /// Offset and bytes in each bank.
+    pub banks: [(u64, u64); BANKS],
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeaderBlob {
+    pub name: String,
+    pub bank: u8,
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+impl HeaderBlob {
+    pub fn of(blob: &PlannedBlob) -> Self {
+        let (name, bytes) = (blob.name.clone(), blob.bytes.len() as u64);
+        Self { name, bank: blob.bank, offset: blob.offset, bytes }
+    }
+}
+
+impl Header {
+    pub fn new(plan: &ArenaPlan, key: &str, contents: Hash) -> Self {
+        let report = plan.report();
+        let part = |(part, report): (&PlannedPart, &PartReport)| HeaderPart {
+            name: part.name.clone(),
+            short_last: part.short_last,
+            formats: report.formats.keys().map(|name| (*name).to_owned()).collect(),
+            banks: std::array::from_fn(|bank| {
+                let range = part.range(bank as u8);
+                (range.start, range.end - range.start)
+            }),
+        };
+        Self {
+            key: key.to_owned(),
+            contents: contents.to_hex().to_string(),
+            policy: report.policy.to_owned(),
+            banks: report.total.banks,
+            parts: plan.parts().iter().zip(&report.parts).map(part).collect(),
+            blobs: plan.blobs().iter().map(HeaderBlob::of).collect(),
+        }
+    }
+
+    /// All that stands before the banks. Its length does not depend on the hash of the contents.
+    ///
+    /// # Errors
+    /// Those of JSON, which a header has none of.
+    pub fn encode(&self) -> serde_json::Result<Vec<u8>> {
+        let mut text = serde_json::to_vec(self)?;
+        let whole = (PRELUDE_BYTES + text.len()).next_multiple_of(PAGE_BYTES);
+        text.resize(whole - PRELUDE_BYTES, b' ');
+        let mut bytes = Vec::with_capacity(whole);
+        bytes.extend(MAGIC);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend((text.len() as u64).to_le_bytes());
+        bytes.extend(blake3::hash(&text).as_bytes());
+        bytes.extend(text);
+        Ok(bytes)
+    }
+
+    /// The header of a file, and the banks behind it, of which only the length is checked.
+    pub fn decode<'a>(file: &'a [u8], key: &str) -> Result<(Self, &'a [u8]), FileProblem> {
+        let cut = FileProblem::Cut { found: file.len() };
+        let (magic, rest) = file.split_first_chunk().ok_or(cut.clone())?;
+        if *magic != MAGIC {
+            return Err(FileProblem::Magic { found: *magic });
+        }
+        let (version, rest) = rest.split_first_chunk().ok_or(cut.clone())?;
+        let version = u64::from_le_bytes(*version);
+        if version != VERSION {
+            return Err(FileProblem::Version { found: version });
+        }
+        let (length, rest) = rest.split_first_chunk().ok_or(cut.clone())?;
+        let (hash, rest) = rest.split_first_chunk().ok_or(cut.clone())?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok();
+        let (text, banks) = length.and_then(|length| rest.split_at_checked(length)).ok_or(cut)?;
+        let (expected, found) = (Hash::from_bytes(*hash), blake3::hash(text));
+        if expected != found {
+            return Err(FileProblem::HeaderHash { expected, found });
+        }
+        let header: Self = serde_json::from_slice(text)
+            .map_err(|error| FileProblem::Header { message: error.to_string() })?;
+        if header.key != key {
+            return Err(FileProblem::Key { expected: key.to_owned(), found: header.key });
+        }
+        header.check_geometry().map_err(|message| FileProblem::Header { message })?;
+        let (expected, found) = (header.banks.iter().sum(), banks.len() as u64);
+        if expected != found {
+            return Err(FileProblem::Length { expected, found });
+        }
+        Ok((header, banks))
+    }
+
+    /// That everything lies within its bank.
+    fn check_geometry(&self) -> Result<(), String> {
+        if let Some(bytes) = self.banks.iter().find(|bytes| **bytes > BANK_BYTES) {
+            return Err(format!("a bank of {bytes} bytes"));
+        }
+        let blobs = self.blobs.iter();
+        let blobs = blobs.map(|blob| (&blob.name, usize::from(blob.bank), blob.offset, blob.bytes));
+        let parts = self.parts.iter().flat_map(|part| {
+            let banks = part.banks.iter().enumerate();
+            banks.map(|(bank, (offset, bytes))| (&part.name, bank, *offset, *bytes))
+        });
+        for (name, bank, offset, bytes) in parts.chain(blobs) {
+            let end = offset.checked_add(bytes);
+            let room = self.banks.get(bank);
+            if !end.zip(room).is_some_and(|(end, room)| end <= *room) {
+                return Err(format!("'{name}' lies outside of bank {bank}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the banks against the hash, on all threads of the current rayon pool.
+    pub fn check_contents(&self, banks: &[u8]) -> Result<(), FileProblem> {
+        let expected = Hash::from_hex(&self.contents).map_err(|error| FileProblem::Header {
+            message: format!("hash '{}': {error}", self.contents),
+        })?;
+        let found = blake3::Hasher::new().update_rayon(banks).finalize();
+        if expected != found {
+            return Err(FileProblem::Contents { expected, found });
+        }
+        Ok(())
+    }
+
+    pub fn bank_starts(&self) -> [u64; BANKS + 1] {
+        bank_starts(self.banks)
+    }
+}

@@ -1,0 +1,173 @@
+//! The contents of an arena: its banks, one after the other.
+
+use half::bf16;
+use rayon::prelude::*;
+
+use super::cut::Packet;
+use super::plan::{ArenaPlan, PlannedPart, PlannedShard};
+use super::{ArenaError, BANKS};
+use crate::backend::blackhole::numerics::{MatrixView, pack_block, tile};
+use crate::checkpoint::Checkpoint;
+use crate::program::{Orientation, WeightSpec};
+
+/// Bytes that are packed at a time, about.
+const BLOCK_BYTES: u64 = 8 << 20;
+
+/// Where the banks begin in the contents, and where the last one ends.
+pub fn bank_starts(banks: [u64; BANKS]) -> [u64; BANKS + 1] {
+    let mut starts = [0; BANKS + 1];
+    for (bank, bytes) in banks.into_iter().enumerate() {
+        starts[bank + 1] = starts[bank] + bytes;
+    }
+    starts
+}
+
+/// Something that lies in the contents, with the zeros up to whatever follows it.
+pub struct Piece<'a> {
+    bytes: u64,
+    source: Source<'a>,
+}
+
+enum Source<'a> {
+    Packet(&'a PlannedPart, &'a Packet),
+    Blob(&'a [u8]),
+}
+
+/// A plan with the weights of a checkpoint.
+pub struct Packing<'a> {
+    weights: Vec<Option<Weight<'a>>>,
+    /// In the order in which they lie; together they are the contents.
+    pieces: Vec<Piece<'a>>,
+}
+
+/// A matrix of the checkpoint.
+struct Weight<'a> {
+    spec: &'a WeightSpec,
+    values: &'a [bf16],
+}
+
+impl<'a> Packing<'a> {
+    /// Looks up the weights that the arena holds.
+    ///
+    /// # Errors
+    /// A tensor that is not there, is not bf16 or has too few values.
+    pub fn new(plan: &'a ArenaPlan, checkpoint: &'a Checkpoint) -> Result<Self, ArenaError> {
+        let mut weights: Vec<Option<Weight<'_>>> = plan.weights.iter().map(|_| None).collect();
+        let streams = plan.parts().iter().flat_map(|part| &part.streams);
+        for shard in streams.flat_map(|stream| &stream.shards) {
+            let place = shard.weight.0;
+            if weights[place].is_none() {
+                let spec = &plan.weights[place];
+                weights[place] = Some(Weight { spec, values: values(checkpoint, spec)? });
+            }
+        }
+        Ok(Self { weights, pieces: pieces(plan) })
+    }
+
+    /// Runs of pieces that are worth packing at a time, with their bytes.
+    pub fn blocks(&self) -> impl Iterator<Item = (&[Piece<'a>], usize)> {
+        let mut rest = self.pieces.as_slice();
+        std::iter::from_fn(move || {
+            let (mut count, mut bytes) = (0, 0);
+            while count < rest.len() && (count == 0 || bytes + rest[count].bytes <= BLOCK_BYTES) {
+                bytes += rest[count].bytes;
+                count += 1;
+            }
+            let block;
+            (block, rest) = rest.split_at(count);
+            (count > 0).then_some((block, bytes as usize))
+        })
+    }
+
+    /// Packs some pieces into `target`, which has the length of all of them together, on all threads of the current rayon
+    /// pool.
+    pub fn pack(&self, pieces: &[Piece<'a>], target: &mut [u8]) -> Result<(), ArenaError> {
+        let mut rest = target;
+        let mut jobs = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let (target, behind) = rest.split_at_mut(piece.bytes as usize);
+            jobs.push((&piece.source, target));
+            rest = behind;
+        }
+        jobs.into_par_iter().try_for_each(|(source, target)| match source {
+            Source::Packet(part, packet) => self.pack_packet(part, packet, target),
+            Source::Blob(bytes) => {
+                let (blob, padding) = target.split_at_mut(bytes.len());
+                blob.copy_from_slice(bytes);
+                padding.fill(0);
+                Ok(())
+            }
+        })
+    }
+
+    fn pack_packet(
+        &self,
+        part: &PlannedPart,
+        packet: &Packet,
+        target: &mut [u8],
+    ) -> Result<(), ArenaError> {
+        let (mut tiles, padding) = target.split_at_mut(packet.payload as usize);
+        padding.fill(0);
+        for run in &packet.runs {
+            let shard = part.shard_of(packet, run.shard);
+            let target;
+            (target, tiles) = tiles.split_at_mut(run.tiles * shard.format.tile_bytes());
+            if let Some(weight) = &self.weights[shard.weight.0] {
+                let inputs = run.first * tile::SIDE..(run.first + run.tiles) * tile::SIDE;
+                pack_block(weight.block(shard, inputs)?, shard.format, target)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Weight<'_> {
+    /// Some inputs of a shard, `[inputs, 32]`, less where the matrix ends.
+    fn block(
+        &self,
+        shard: &PlannedShard,
+        inputs: std::ops::Range<usize>,
+    ) -> Result<MatrixView<'_, bf16>, ArenaError> {
+        let &WeightSpec { rows, cols, orientation, .. } = self.spec;
+        let stored = MatrixView::new(self.values, rows, cols, cols)?;
+        let matrix = match orientation {
+            Orientation::OutIn => stored.transposed(),
+            Orientation::InOut => stored,
+        };
+        let first = shard.column_tile * tile::SIDE;
+        let outputs = first..(first + tile::SIDE).min(matrix.cols());
+        Ok(matrix.block(inputs.start..inputs.end.min(matrix.rows()), outputs))
+    }
+}
+
+/// The values of a weight in the checkpoint.
+pub fn values<'a>(checkpoint: &'a Checkpoint, spec: &WeightSpec) -> Result<&'a [bf16], ArenaError> {
+    let tensor = checkpoint.tensor(&spec.tensor)?.values;
+    let first = spec.offset;
+    let end = first.saturating_add(spec.rows.saturating_mul(spec.cols));
+    tensor.get(first..end).ok_or_else(|| ArenaError::WeightValues {
+        tensor: spec.tensor.clone(),
+        first,
+        end,
+        found: tensor.len(),
+    })
+}
+
+fn pieces(plan: &ArenaPlan) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    for bank in 0..BANKS as u8 {
+        let parts = plan.parts().iter();
+        let packets = parts.flat_map(|part| {
+            let packets = part.packets(bank).iter();
+            packets.map(move |packet| (packet.offset, Source::Packet(part, packet)))
+        });
+        let blobs = plan.blobs().iter().filter(|blob| blob.bank == bank);
+        let blobs = blobs.map(|blob| (blob.offset, Source::Blob(&blob.bytes)));
+        let mut placed = packets.chain(blobs).peekable();
+        while let Some((offset, source)) = placed.next() {
+            let next = placed.peek().map_or(plan.bank_bytes(bank), |(next, _)| *next);
+            pieces.push(Piece { bytes: next - offset, source });
+        }
+    }
+    pieces
+}

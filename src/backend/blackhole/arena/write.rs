@@ -1,0 +1,150 @@
+//! Packing an arena into a file.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::NamedTempFile;
+
+use super::file::Header;
+use super::pack::Packing;
+use super::{Arena, ArenaError, ArenaPlan, Progress};
+use crate::checkpoint::Checkpoint;
+use crate::disk;
+
+/// How the name of a file begins that is not yet whole; the arena's own name follows.
+const PARTIAL: &str = ".partial-";
+/// A partial file of this age was left by a process that was killed.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+/// Bytes that are packed before the pages of their weights are given back.
+const RELEASE_BYTES: u64 = 128 << 20;
+
+impl Arena {
+    /// Packs an arena into the file `out`, on all threads of the current rayon pool, and gives it a key, which says what it
+    /// was made from ([`ArenaPlan::key`]). `progress` hears of bytes of packed banks.
+    ///
+    /// The file is written beside its place and renamed when it is whole, whoever else does the same.
+    ///
+    /// # Errors
+    /// A weight that is not in the checkpoint, a place that cannot be written to, a full disk. Nothing is left behind then.
+    pub fn write(
+        plan: &ArenaPlan,
+        checkpoint: &Checkpoint,
+        key: &str,
+        out: &Path,
+        progress: Progress<'_>,
+    ) -> Result<(), ArenaError> {
+        let write = |error| ArenaError::Write { path: out.to_owned(), error };
+        let dir = folder_of(out);
+        fs::create_dir_all(&dir).map_err(write)?;
+        let name = out.file_name().unwrap_or_default().to_string_lossy();
+        let prefix = format!("{PARTIAL}{name}-");
+        tidy(&dir, &prefix);
+        // Other users may read what does not have to be packed again.
+        let readable = Permissions::from_mode(0o644);
+        let mut partial = tempfile::Builder::new();
+        let partial = partial.prefix(&prefix).permissions(readable).tempfile_in(&dir);
+        finish(partial.map_err(write)?, plan, checkpoint, key, out, progress)
+    }
+}
+
+/// Fills a file and puts it in its place; if that fails, the file is removed.
+fn finish(
+    partial: NamedTempFile,
+    plan: &ArenaPlan,
+    checkpoint: &Checkpoint,
+    key: &str,
+    out: &Path,
+    progress: Progress<'_>,
+) -> Result<(), ArenaError> {
+    let packing = Packing::new(plan, checkpoint)?;
+    let any_hash = blake3::Hash::from_bytes([0; blake3::OUT_LEN]);
+    let failed = |error: io::Error| failed(out, plan, error);
+    let encode = |hash| Header::new(plan, key, hash).encode().map_err(|error| failed(error.into()));
+    let start = encode(any_hash)?.len() as u64;
+    let needed = start + plan.bytes();
+    let free = disk::free_bytes(&folder_of(out)).map_err(failed)?;
+    if free < needed {
+        return Err(ArenaError::DiskFull { path: out.to_owned(), needed, free });
+    }
+
+    let file = partial.as_file();
+    let mut contents = Contents { file, start, done: 0, hasher: blake3::Hasher::new() };
+    // While one block is packed, the one before it is hashed and written.
+    let (mut packed, mut next): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
+    let mut released = 0;
+    for (pieces, bytes) in packing.blocks() {
+        next.resize(bytes, 0);
+        let pack = || packing.pack(pieces, &mut next);
+        let (packs, writes) = rayon::join(pack, || contents.append(&packed));
+        packs?;
+        writes.map_err(failed)?;
+        std::mem::swap(&mut packed, &mut next);
+        progress(contents.done, plan.bytes());
+        if contents.done - released >= RELEASE_BYTES {
+            released = contents.done;
+            // Without it, only more memory is taken.
+            let _ = checkpoint.release();
+        }
+    }
+    contents.append(&packed).map_err(failed)?;
+    progress(contents.done, plan.bytes());
+    let header = encode(contents.hasher.finalize())?;
+    file.write_all_at(&header, 0).map_err(failed)?;
+    file.sync_data().map_err(failed)?;
+    partial.persist(out).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// Banks that are being written.
+struct Contents<'a> {
+    file: &'a File,
+    /// Where the first bank begins in the file.
+    start: u64,
+    /// Bytes that are written.
+    done: u64,
+    hasher: blake3::Hasher,
+}
+
+impl Contents<'_> {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hasher.update_rayon(bytes);
+        self.file.write_all_at(bytes, self.start + self.done)?;
+        self.done += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+fn failed(out: &Path, plan: &ArenaPlan, error: io::Error) -> ArenaError {
+    let path = out.to_owned();
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            let free = disk::free_bytes(&folder_of(out)).unwrap_or_default();
+            ArenaError::DiskFull { path, needed: plan.bytes(), free }
+        }
+        _ => ArenaError::Write { path, error },
+    }
+}
+
+/// The folder that a file is in, or will be.
+fn folder_of(out: &Path) -> PathBuf {
+    match out.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Removes what processes have left that were killed while they wrote the same arena.
+fn tidy(dir: &Path, prefix: &str) {
+    let Ok(found) = fs::read_dir(dir) else { return };
+    let partial = found.flatten().filter(|e| e.file_name().to_string_lossy().starts_with(prefix));
+    for entry in partial {
+        let modified = entry.metadata().and_then(|about| about.modified());
+        if modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > ABANDONED)) {
+            // Somebody else may have been faster.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
