@@ -40,7 +40,7 @@ enum Effect {
 
 impl Op {
     /// The views that it reads, without the one that it changes in place.
-    fn reads(&self) -> Vec<View> {
+    pub fn reads(&self) -> Vec<View> {
         match self {
             Op::Linear { x, .. }
             | Op::RmsNorm { x, .. }

@@ -6,3 +6,4 @@ pub mod grid;
 pub mod lower;
 pub mod lowered;
 pub mod numerics;
+pub mod trace;

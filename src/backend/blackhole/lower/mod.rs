@@ -156,7 +156,7 @@ pub fn denoise(source: &Source<'_>, prefix: Option<usize>) -> Result<Denoise, Lo
     let mut chip = writer.chip;
     chip.check()?;
     let lowered =
-        Lowered { cores: chip.cores, segments: chip.segments, buffers: writer.buffers };
+        Lowered { cores: chip.cores, segments: chip.segments, buffers: writer.buffers, tables: Vec::new() };
     Ok(Denoise { lowered, arena, inputs, result, places })
 }
 
