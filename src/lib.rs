@@ -14,6 +14,7 @@ pub mod decode;
 mod disk;
 pub mod doctor;
 pub mod encode;
+pub mod fidelity;
 pub mod golden;
 pub mod history;
 pub mod log;

@@ -7,21 +7,14 @@ use std::sync::Arc;
 
 use common::full_size::{check_peak_memory, with_generated_weights};
 use common::golden::{Case, Taps, check};
-use common::{data, shared, tokenizer};
+use common::n16::TINY_CASES;
+use common::stored_network::StoredNetwork;
+use common::{shared, tokenizer};
 use gr00t_blackhole::backend::Backend;
-use gr00t_blackhole::backend::cpu::CpuBackend;
 use gr00t_blackhole::checkpoint::synth::{self, Size};
-use gr00t_blackhole::checkpoint::{Network, Snapshot};
 use gr00t_blackhole::contract::{Embodiment, Frame, Observation, PredictOptions, Version};
-use gr00t_blackhole::encode::ModelInput;
-use gr00t_blackhole::encode::prompt::n16::IMAGE_TOKEN_ID;
 use gr00t_blackhole::policy::{Policy, PolicyOptions};
-use gr00t_blackhole::prepared::Cache;
-use gr00t_blackhole::program::n16::Model;
 use tempfile::TempDir;
-
-/// Slot of `gr1` in the tiny checkpoint.
-const TINY_GR1_SLOT: usize = 2;
 
 fn load(snapshot: &Path, tokenizer: &TempDir, embodiment: &str, taps: &mut Taps) -> Policy {
     let options = PolicyOptions {
@@ -53,33 +46,12 @@ const SETTINGS: [&str; 5] = [
 
 #[test]
 fn the_network_reproduces_the_stored_case() {
-    let dir = TempDir::new().unwrap();
-    let dir = dir.path().join("tiny");
-    synth::write(Version::N16, Size::Tiny, &dir, &|_, _| {}).unwrap();
-    let snapshot = Snapshot::open(&dir).unwrap();
-    let Network::N16(config, _) = snapshot.network() else { panic!("not N1.6") };
-    let case = Case::open(&data("n16"), "c0_gr1_256");
+    let network = StoredNetwork::of(Version::N16);
     let mut taps = Taps::default();
-    let model = Model { config: config.clone(), slot: TINY_GR1_SLOT };
-    let tensors = Arc::clone(snapshot.tensors());
-    let mut backend =
-        CpuBackend::load(tensors, Box::new(model), 0, &Cache::default(), Some(&mut taps)).unwrap();
-
-    let tensors = case.tensors();
-    let picture = tensors.tensor("image0.u8").unwrap();
-    let plane = picture.shape()[0] * picture.shape()[1];
-    let pixel = |index: usize| (f32::from(picture.data()[index]) - 127.5) / 127.5;
-    let pixels = (0..3 * plane).map(|i| pixel(i % plane * 3 + i / plane)).collect();
-    let input = ModelInput {
-        pixels,
-        images: 1,
-        grid: [config.vision.grid(); 2],
-        token_ids: case.token_ids(),
-        image_token: IMAGE_TOKEN_ID,
-        state: case.f32("state_normalized").values,
-        noise: case.f32("initial_noise").values,
-    };
-    let output = backend.run(&input, &PredictOptions::default(), Some(&mut taps)).unwrap();
+    let mut backend = network.load(0, Some(&mut taps));
+    let options = PredictOptions::default();
+    let output = backend.run(&network.input, &options, Some(&mut taps)).unwrap();
+    let case = network.case;
     for name in case.taps() {
         case.check_tap(&format!("tap.{name}"), &taps.0[&name]);
     }
@@ -132,9 +104,7 @@ fn tiny_cases_agree_in_every_tap_and_action() {
     let (Some(dir), Some(tokenizer)) = (shared("golden/n16/tiny"), tokenizer::real("n16")) else {
         return;
     };
-    for name in
-        ["c0_gr1_256", "c1_gr1_640x480", "c2_gr1_1280x720", "c3_libero_2cam", "c4_eef_2cam_2t"]
-    {
+    for name in TINY_CASES {
         check_case(&dir, &dir.join("snapshot"), &tokenizer, name);
     }
 }

@@ -3,31 +3,23 @@
 mod common;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use common::full_size::{check_peak_memory, with_generated_weights};
 use common::golden::{Case, Taps, check};
 use common::n17::{self, FULL_CASE, TINY_CASES};
-use common::{data, drawn, shared, tokenizer};
+use common::stored_network::{PREFIX_TOKENS, StoredNetwork};
+use common::{shared, tokenizer};
 use gr00t_blackhole::backend::Backend;
-use gr00t_blackhole::backend::cpu::CpuBackend;
-use gr00t_blackhole::checkpoint::synth::{self, Size};
+use gr00t_blackhole::checkpoint::synth::Size;
 use gr00t_blackhole::checkpoint::{Network, Snapshot};
 use gr00t_blackhole::contract::{Letterbox, Noise, PredictOptions, Version};
-use gr00t_blackhole::encode::image::n17::{FrameChain, FrameChainParams, PatchWriter, Picture};
 use gr00t_blackhole::encode::n17::Encoder;
-use gr00t_blackhole::encode::prompt::n17::IMAGE_TOKEN_ID;
 use gr00t_blackhole::encode::tokenizer::Tokenizer;
 use gr00t_blackhole::encode::{Encode, ModelInput};
 use gr00t_blackhole::policy::{Policy, PolicyOptions};
-use gr00t_blackhole::prepared::Cache;
 use gr00t_blackhole::program::mrope;
-use gr00t_blackhole::program::n17::Model;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
-
-/// `<|im_start|>`, `user` and the newline.
-const PREFIX_TOKENS: usize = 3;
 
 fn vision_blocks(snapshot: &Snapshot) -> usize {
     let Network::N17(config, _) = snapshot.network() else { panic!("another version") };
@@ -54,44 +46,14 @@ fn check_case(dir: &Path, snapshot: &Path, tokenizer: &TempDir, name: &str) {
 /// The tiny network on the input of a stored case, which needs nothing outside the repository.
 #[test]
 fn the_network_reproduces_the_stored_case() {
-    let dir = TempDir::new().unwrap();
-    let dir = dir.path().join("tiny");
-    synth::write(Version::N17, Size::Tiny, &dir, &|_, _| {}).unwrap();
-    let snapshot = Snapshot::open(&dir).unwrap();
-    let Network::N17(config, _) = snapshot.network() else { panic!("another version") };
-    let case = n17::open(&data("n17"), "c4_new_640x480", config.vision.layers);
-    let input = stored_input(&case);
-    check_pixels(&case, &input);
-
-    let slot = case.json()["embodiment_slot"].as_u64().unwrap() as usize;
-    let model = Model { config: config.clone(), slot, prefix_tokens: PREFIX_TOKENS };
+    let network = StoredNetwork::of(Version::N17);
+    check_pixels(&network.case, &network.input);
     let mut taps = Taps::default();
-    let tensors = Arc::clone(snapshot.tensors());
-    let mut backend =
-        CpuBackend::load(tensors, Box::new(model), 0, &Cache::default(), Some(&mut taps)).unwrap();
-    let output = backend.run(&input, &PredictOptions::default(), Some(&mut taps)).unwrap();
-    case.check_taps(&taps);
-    check("action_pred", &case.f32("action_pred").values, &output.actions, 1e-5);
-}
-
-fn stored_input(case: &Case) -> ModelInput {
-    let source = &case.json()["frames"][0];
-    let [width, height, seed] =
-        ["width", "height", "seed"].map(|key| source[key].as_u64().unwrap() as u32);
-    let mut picture = Picture::default();
-    let mut chain = FrameChain::new(FrameChainParams::default(), false).unwrap();
-    chain.encode(&drawn::frame(width, height, seed), &mut picture);
-    let mut pixels = vec![0.0; PatchWriter::output_len(picture.grid())];
-    PatchWriter::default().write(&picture, &mut pixels);
-    ModelInput {
-        pixels,
-        images: 1,
-        grid: picture.grid(),
-        token_ids: case.token_ids(),
-        image_token: IMAGE_TOKEN_ID,
-        state: case.f32("state_normalized").values,
-        noise: case.f32("initial_noise").values,
-    }
+    let mut backend = network.load(0, Some(&mut taps));
+    let options = PredictOptions::default();
+    let output = backend.run(&network.input, &options, Some(&mut taps)).unwrap();
+    network.case.check_taps(&taps);
+    check("action_pred", &network.case.f32("action_pred").values, &output.actions, 1e-5);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod bag;
 mod contract;
 mod doctor;
+mod fidelity;
 mod golden;
 mod policy_args;
 mod predict;
@@ -62,6 +63,7 @@ enum Command {
     Bag(bag::BagArgs),
     Contract(contract::ContractArgs),
     Doctor(doctor::DoctorArgs),
+    Fidelity(fidelity::FidelityArgs),
     Golden(golden::GoldenArgs),
     Predict(predict::PredictArgs),
     MakeRecording(recording::MakeRecordingArgs),
@@ -122,6 +124,7 @@ pub fn run() -> anyhow::Result<()> {
         Command::Bag(args) => bag::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Fidelity(args) => fidelity::run(&args),
         Command::Golden(args) => golden::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::MakeRecording(args) => recording::run(&args),

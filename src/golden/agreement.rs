@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::contract::ActionGroup;
 use crate::correlation::Correlation;
 
@@ -13,7 +15,7 @@ const STILL_TOLERANCE: f64 = 1e-3;
 pub struct Agreement(pub Vec<GroupAgreement>);
 
 /// The agreement of one group, all rows and columns together.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupAgreement {
     pub name: String,
     /// Pearson's correlation; `None` if the golden, or the chunk, has the same value everywhere.

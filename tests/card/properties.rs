@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use gr00t_blackhole::backend::blackhole::numerics::{
-    MatrixView, NumericsError, TileFormat, pack_matrix, unpack_matrix,
+    MatrixView, NumericsError, TileFormat, pack_block, pack_matrix, unpack_matrix,
 };
 use half::bf16;
 use proptest::prelude::*;
@@ -90,6 +90,38 @@ proptest! {
             let expected = pack(format, rows, cols, &long);
             let mut packed = vec![0xaa; expected.len()];
             pack_matrix(view, format, &mut packed, &|_, _| ()).expect("the size is right");
+            prop_assert!(packed == expected, "{format:?}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_block_is_packed_as_a_copy_of_it(
+        (rows, cols, values) in matrix(),
+        ends in any::<[prop::sample::Index; 4]>(),
+        turned in any::<bool>(),
+    ) {
+        let whole = MatrixView::new(&values, rows, cols, cols).expect("it fits");
+        let whole = if turned { whole.transposed() } else { whole };
+        let range = |len: usize, a: prop::sample::Index, b: prop::sample::Index| {
+            let (a, b) = (a.index(len), b.index(len));
+            a.min(b)..a.max(b) + 1
+        };
+        let [a, b, c, d] = ends;
+        let (block_rows, block_cols) = (range(whole.rows(), a, b), range(whole.cols(), c, d));
+        let value = |row: usize, col: usize| {
+            if turned { values[col * cols + row] } else { values[row * cols + col] }
+        };
+        let copy: Vec<f32> = block_rows
+            .clone()
+            .flat_map(|row| block_cols.clone().map(move |col| value(row, col)))
+            .collect();
+        for format in TileFormat::ALL {
+            let expected = pack(format, block_rows.len(), block_cols.len(), &copy);
+            let mut packed = vec![0xaa; expected.len()];
+            let block = whole.block(block_rows.clone(), block_cols.clone());
+            pack_block(block, format, &mut packed).expect("the size is right");
             prop_assert!(packed == expected, "{format:?}");
         }
     }

@@ -7,6 +7,8 @@ pub mod golden;
 pub mod n15;
 pub mod n16;
 pub mod n17;
+pub mod pattern;
+pub mod stored_network;
 pub mod tokenizer;
 
 use std::path::{Path, PathBuf};

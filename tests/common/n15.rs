@@ -8,6 +8,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 
 use super::golden::Case;
+use super::shared;
 
 /// Parts of a name that stand for parts of ours, in the order in which they are replaced.
 const NAMES: [(&str, &str); 15] = [
@@ -44,6 +45,19 @@ const INPUTS: [&str; 7] = [
 pub struct Depth {
     pub vision: usize,
     pub llm: usize,
+}
+
+/// Cases of the tiny checkpoint.
+const TINY_CASES: [&str; 4] =
+    ["case0_256x256", "case1_640x480", "case2_1280x720", "case3_droid_3cam_320x180"];
+
+/// Layers of the tiny network.
+const TINY_DEPTH: Depth = Depth { vision: 2, llm: 2 };
+
+/// Every tiny case of the goldens; none, and a line that says so, where they are not here.
+pub fn tiny_cases() -> Vec<Case> {
+    let Some(dir) = shared("golden/n15/cases-tiny") else { return vec![] };
+    TINY_CASES.iter().map(|name| open(&dir.join(name), TINY_DEPTH)).collect()
 }
 
 /// Opens the case in `dir`.

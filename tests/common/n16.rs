@@ -10,15 +10,13 @@ use tempfile::TempDir;
 use super::golden::Case;
 use super::shared;
 
+/// Cases of the tiny checkpoint.
+pub const TINY_CASES: [&str; 5] =
+    ["c0_gr1_256", "c1_gr1_640x480", "c2_gr1_1280x720", "c3_libero_2cam", "c4_eef_2cam_2t"];
+
 /// Folders of the goldens and the cases in them.
-const CASES: [(&str, &[&str]); 3] = [
-    (
-        "tiny",
-        &["c0_gr1_256", "c1_gr1_640x480", "c2_gr1_1280x720", "c3_libero_2cam", "c4_eef_2cam_2t"],
-    ),
-    ("mid", &["m0_gr1_256"]),
-    ("full", &["f0_gr1_256"]),
-];
+const CASES: [(&str, &[&str]); 3] =
+    [("tiny", &TINY_CASES), ("mid", &["m0_gr1_256"]), ("full", &["f0_gr1_256"])];
 
 /// Every case with its embodiment; none, and a line that says so, where the reference data is not here.
 pub fn every_case() -> Vec<(Case, Embodiment)> {

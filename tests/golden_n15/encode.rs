@@ -13,8 +13,9 @@ use safetensors::SafeTensors;
 use serde_json::Value;
 
 use super::common::golden::check;
+use super::common::n15::tiny_cases;
 use super::common::{shared, tokenizer};
-use super::support::{TINY, network, read_json, tiny_cases};
+use super::support::{TINY, network, read_json};
 
 #[test]
 fn tiny_cases_agree_in_every_input() {

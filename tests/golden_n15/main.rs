@@ -5,8 +5,6 @@ mod common;
 mod data_configs;
 mod encode;
 mod network;
-#[path = "../common/pattern.rs"]
-mod pattern;
 mod policy;
 mod snapshot;
 mod support;

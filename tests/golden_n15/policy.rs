@@ -11,9 +11,8 @@ use tempfile::TempDir;
 
 use super::common::full_size::{check_peak_memory, with_generated_weights};
 use super::common::golden::{Case, Taps, check};
-use super::common::n15::{Depth, open};
+use super::common::n15::{Depth, open, tiny_cases};
 use super::common::{shared, tokenizer};
-use super::support::tiny_cases;
 
 /// Largest difference of a physical action.
 const PHYSICAL: f32 = 5e-6;

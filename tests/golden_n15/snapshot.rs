@@ -18,8 +18,8 @@ use tempfile::TempDir;
 
 use super::common::full_size::link;
 use super::common::golden::Taps;
+use super::common::pattern::pattern;
 use super::common::shared;
-use super::pattern::pattern;
 use super::support::{TINY, linked, network, read_json};
 
 #[test]

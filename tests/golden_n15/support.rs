@@ -11,28 +11,12 @@ use gr00t_blackhole::contract::Version;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::common::golden::Case;
-use super::common::n15::{Depth, open};
-use super::common::shared;
-
-pub const TINY_CASES: [&str; 4] =
-    ["case0_256x256", "case1_640x480", "case2_1280x720", "case3_droid_3cam_320x180"];
-
-/// Layers of the tiny network.
-pub const TINY_DEPTH: Depth = Depth { vision: 2, llm: 2 };
-
 /// A tiny synthetic snapshot, made once.
 pub static TINY: LazyLock<TempDir> = LazyLock::new(|| {
     let dir = TempDir::new().unwrap();
     synth::write(Version::N15, Size::Tiny, dir.path(), &|_, _| {}).unwrap();
     dir
 });
-
-/// Every tiny case of the goldens; none, and a line that says so, where they are not here.
-pub fn tiny_cases() -> Vec<Case> {
-    let Some(dir) = shared("golden/n15/cases-tiny") else { return vec![] };
-    TINY_CASES.iter().map(|name| open(&dir.join(name), TINY_DEPTH)).collect()
-}
 
 /// The tiny network's weights with another `metadata.json`.
 pub fn with_metadata(metadata: &Value) -> TempDir {

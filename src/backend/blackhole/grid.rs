@@ -19,6 +19,8 @@ pub const KERNEL_RING_BYTES: u32 = 136_192;
 
 /// Transfers over the networks begin at multiples of this in L1.
 pub const L1_ALIGNMENT: u32 = 16;
+/// Addresses in DRAM and in L1 have the same rest by this when DRAM is read.
+pub const DRAM_READ_ALIGNMENT: u32 = 64;
 
 /// A core, by column and row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]

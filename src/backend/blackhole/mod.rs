@@ -3,6 +3,7 @@
 pub mod arena;
 pub mod core_map;
 pub mod grid;
+pub mod interpreter;
 pub mod lower;
 pub mod lowered;
 pub mod numerics;

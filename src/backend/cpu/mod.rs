@@ -86,6 +86,11 @@ impl CpuBackend {
         Self { weights, numerics, ready: Vec::new(), ..self }
     }
 
+    /// What the prepare program exports: the values of all [imports](Program::imports).
+    pub fn constants(&self) -> &prepared::Values {
+        &self.constants
+    }
+
     /// Builds the program of a layout ahead of the first request that needs it.
     pub fn prepare_layout(&mut self, layout: Layout) -> Result<(), BackendError> {
         self.executable(layout).map(|_| ())

@@ -174,7 +174,7 @@ impl Header {
         for (name, bank, offset, bytes) in parts.chain(blobs) {
             let end = offset.checked_add(bytes);
             let room = self.banks.get(bank);
-            if !end.zip(room).is_some_and(|(end, room)| end <= *room) {
+            if end.zip(room).is_none_or(|(end, room)| end > *room) {
                 return Err(format!("'{name}' lies outside of bank {bank}"));
             }
         }
@@ -195,5 +195,98 @@ impl Header {
 
     pub fn bank_starts(&self) -> [u64; BANKS + 1] {
         bank_starts(self.banks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "key";
+
+    fn header() -> Header {
+        let contents = blake3::hash(&[]).to_hex().to_string();
+        let banks = [0, 64, 0, 0, 0, 0, 0, 128];
+        let mut of_part = [(0, 0); BANKS];
+        of_part[7] = (64, 64);
+        let part = HeaderPart {
+            name: "part".to_owned(),
+            short_last: true,
+            formats: vec!["bf16".to_owned()],
+            banks: of_part,
+        };
+        let blob = HeaderBlob { name: "blob".to_owned(), bank: 1, offset: 0, bytes: 64 };
+        let policy = "mixed".to_owned();
+        let (parts, blobs) = (vec![part], vec![blob]);
+        Header { key: KEY.to_owned(), contents, policy, banks, parts, blobs }
+    }
+
+    /// A file with banks of zeros.
+    fn file(header: &Header) -> Vec<u8> {
+        let mut file = header.encode().expect("it has a text");
+        file.resize(file.len() + 192, 0);
+        file
+    }
+
+    /// A file whose header is any text, with the right hash.
+    fn file_of(text: &[u8]) -> Vec<u8> {
+        let mut file = MAGIC.to_vec();
+        file.extend(VERSION.to_le_bytes());
+        file.extend((text.len() as u64).to_le_bytes());
+        file.extend(blake3::hash(text).as_bytes());
+        file.extend(text);
+        file
+    }
+
+    /// What is said of a header whose hash is right all the same.
+    fn fault(file: &[u8]) -> String {
+        match Header::decode(file, KEY) {
+            Err(FileProblem::Header { message }) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_header_is_read_as_it_was_written() {
+        let file = file(&header());
+        assert_eq!(file.len(), PAGE_BYTES + 192);
+        let (found, banks) = Header::decode(&file, KEY).expect("it is whole");
+        assert_eq!((found, banks), (header(), [0; 192].as_slice()));
+    }
+
+    #[test]
+    fn headers_that_make_no_sense_are_refused() {
+        for text in ["", "[]", "{}", "\u{ff}"] {
+            fault(&file_of(text.as_bytes()));
+        }
+        let mut more = serde_json::to_value(header()).expect("it has a text");
+        more["surprise"] = true.into();
+        assert!(fault(&file_of(more.to_string().as_bytes())).contains("surprise"));
+
+        let with = |change: &dyn Fn(&mut Header)| {
+            let mut changed = header();
+            change(&mut changed);
+            fault(&file(&changed))
+        };
+        assert_eq!(with(&|h| h.banks[2] = BANK_BYTES + 1), "a bank of 4294967297 bytes");
+        assert_eq!(with(&|h| h.blobs[0].bank = 8), "'blob' lies outside of bank 8");
+        assert_eq!(with(&|h| h.blobs[0].offset = 1), "'blob' lies outside of bank 1");
+        assert_eq!(with(&|h| h.blobs[0].offset = u64::MAX), "'blob' lies outside of bank 1");
+        assert_eq!(with(&|h| h.parts[0].banks[7].1 = 65), "'part' lies outside of bank 7");
+
+        let no_hash = Header { contents: "0".to_owned(), ..header() };
+        let refused = no_hash.check_contents(&[]);
+        assert!(matches!(refused, Err(FileProblem::Header { .. })), "{refused:?}");
+        assert_eq!(header().check_contents(&[]), Ok(()));
+    }
+
+    #[test]
+    fn lengths_beyond_the_file_are_a_cut() {
+        let mut file = file(&header());
+        for length in [u64::MAX, file.len() as u64] {
+            file[16..24].copy_from_slice(&length.to_le_bytes());
+            let found = Header::decode(&file, KEY);
+            assert_eq!(found, Err(FileProblem::Cut { found: file.len() }));
+        }
     }
 }

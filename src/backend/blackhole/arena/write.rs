@@ -60,10 +60,10 @@ fn finish(
     progress: Progress<'_>,
 ) -> Result<(), ArenaError> {
     let packing = Packing::new(plan, checkpoint)?;
-    let any_hash = blake3::Hash::from_bytes([0; blake3::OUT_LEN]);
-    let failed = |error: io::Error| failed(out, plan, error);
+    let failed = |error: io::Error| write_error(out, plan, error);
     let encode = |hash| Header::new(plan, key, hash).encode().map_err(|error| failed(error.into()));
-    let start = encode(any_hash)?.len() as u64;
+    // Every hash is as long as the one that is not known yet.
+    let start = encode(blake3::hash(&[]))?.len() as u64;
     let needed = start + plan.bytes();
     let free = disk::free_bytes(&folder_of(out)).map_err(failed)?;
     if free < needed {
@@ -117,7 +117,7 @@ impl Contents<'_> {
     }
 }
 
-fn failed(out: &Path, plan: &ArenaPlan, error: io::Error) -> ArenaError {
+fn write_error(out: &Path, plan: &ArenaPlan, error: io::Error) -> ArenaError {
     let path = out.to_owned();
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -146,5 +146,42 @@ fn tidy(dir: &Path, prefix: &str) {
             // Somebody else may have been faster.
             let _ = fs::remove_file(entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Blob, HoistRules};
+    use super::*;
+    use crate::backend::blackhole::numerics::DtypePolicy;
+    use crate::checkpoint::synth::{self, Size};
+    use crate::contract::Version;
+
+    #[test]
+    fn a_full_disk_is_told_and_nothing_is_left() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let snapshot = dir.path().join("tiny");
+        synth::write(Version::N16, Size::Tiny, &snapshot, &|_, _| {}).expect("a tiny checkpoint");
+        let checkpoint = Checkpoint::open(&snapshot).expect("it opens");
+        let blob = Blob { name: "blob".to_owned(), bank: 0, bytes: vec![1; 100_000] };
+        let rules = HoistRules::default();
+        let plan = ArenaPlan::new(&[], DtypePolicy::Bf16, &[], vec![blob], &rules).expect("valid");
+
+        let folder = dir.path().join("arenas");
+        fs::create_dir(&folder).expect("the folder is ours");
+        // A file that has its place, but whose bytes go to a device that is always full.
+        let full = |path: &Path| {
+            File::create(path)?;
+            File::options().write(true).open("/dev/full")
+        };
+        let partial = tempfile::Builder::new().make_in(&folder, full).expect("a device of Linux");
+        let out = folder.join("arena");
+        let error = finish(partial, &plan, &checkpoint, "key", &out, &|_, _| ());
+        let error = error.expect_err("nothing can be written");
+        assert!(
+            matches!(&error, ArenaError::DiskFull { path, needed: 100_032, .. } if *path == out),
+            "{error}"
+        );
+        assert_eq!(fs::read_dir(&folder).expect("the folder is ours").count(), 0);
     }
 }

@@ -10,21 +10,17 @@ use crate::backend::blackhole::numerics::tile;
 use crate::program::{AttentionShape, Op, View};
 
 impl Writer<'_> {
-    /// Groups of 16 columns of a head.
-    pub fn faces_of_a_head(&self, view: View) -> Result<usize, LowerError> {
+    /// The shape of the attention that a matrix is an operand of.
+    pub fn heads_of(&self, view: View) -> Result<AttentionShape, LowerError> {
         let shape = self.ops.iter().find_map(|(_, op)| match op {
             Op::Attention { q, k, v, shape, .. }
                 if [q, k, v].iter().any(|operand| operand.buffer == view.buffer) =>
             {
-                Some(shape)
+                Some(*shape)
             }
             _ => None,
         });
-        match shape {
-            Some(shape) if shape.head_dim.is_multiple_of(FACE) => Ok(shape.head_dim / FACE),
-            Some(_) => Err(self.unsupported("heads whose width is no multiple of 16")),
-            None => Err(self.unsupported("a matrix that no attention reads")),
-        }
+        shape.ok_or_else(|| self.unsupported("a matrix that no attention reads"))
     }
 
     /// Column `column` of tiles of a head's queries, keys, values, or context (for other uses), on its core.
@@ -58,19 +54,17 @@ impl Writer<'_> {
             Use::Owners => Audience::Owners,
             _ => return Err(self.unsupported("attention that no product reads")),
         };
+        let ragged = !shape.head_dim.is_multiple_of(FACE);
         let from_dram = self.uses.get(k.buffer) == Use::Outside;
-        let key_tiles = if from_dram {
-            k.rows.div_ceil(tile::SIDE) as u32
-        } else {
-            self.memory.row_tiles
-        };
+        let key_tiles =
+            if from_dram { k.rows.div_ceil(tile::SIDE) as u32 } else { self.memory.row_tiles };
         for number in 0..self.chip.heads().min(shape.heads) {
             let core = self.chip.head(number);
             let heads: Vec<usize> = (number..shape.heads).step_by(self.chip.heads()).collect();
             if from_dram {
                 for head in &heads {
-                    self.read_head(number, *head, k, Use::Keys, shape)?;
-                    self.read_head(number, *head, v, Use::Values, shape)?;
+                    self.read_head(number, *head, k, Use::Keys, shape);
+                    self.read_head(number, *head, v, Use::Values, shape);
                 }
                 self.chip.signal(core, Engine::Mover, core, compute::LOADED);
                 self.chip.wait(core, Engine::Compute, compute::LOADED, 1);
@@ -79,6 +73,11 @@ impl Writer<'_> {
             self.chip.wait(core, Engine::Compute, compute::HEAD_INPUT, pieces);
             self.chip.wait(core, Engine::Compute, compute::CONTEXT_FREE, 1);
             for head in &heads {
+                if ragged {
+                    self.cut_head(*head, Use::Queries, q.rows, self.memory.row_tiles, shape);
+                    self.cut_head(*head, Use::Keys, k.rows, key_tiles, shape);
+                    self.cut_head(*head, Use::Values, v.rows, key_tiles, shape);
+                }
                 let attention = Instruction::Attention {
                     q: self.head_column(Use::Queries, *head, 0),
                     k: self.head_column(Use::Keys, *head, 0),
@@ -96,10 +95,19 @@ impl Writer<'_> {
             }
             self.chip.signal(core, Engine::Compute, core, compute::CONTEXT_READY);
             self.chip.wait(core, Engine::Mover, compute::CONTEXT_READY, 1);
-            for head in &heads {
-                self.send_context(number, *head, shape, out)?;
+            if !ragged {
+                for head in &heads {
+                    self.send_context(number, *head, shape, out);
+                }
+                self.chip.signal(core, Engine::Mover, core, compute::CONTEXT_FREE);
             }
-            self.chip.signal(core, Engine::Mover, core, compute::CONTEXT_FREE);
+        }
+        if ragged {
+            self.gather_ragged_context(shape, out)?;
+            for number in 0..self.chip.heads().min(shape.heads) {
+                let core = self.chip.head(number);
+                self.chip.signal(core, Engine::Mover, core, compute::CONTEXT_FREE);
+            }
         }
         self.multicast(audience, column_tiles(out.cols), self.readers(place, out));
         Ok(())
@@ -113,8 +121,11 @@ impl Writer<'_> {
         view: View,
         role: Use,
         shape: AttentionShape,
-    ) -> Result<(), LowerError> {
-        let faces = self.faces_of_a_head(view)?;
+    ) {
+        if !shape.head_dim.is_multiple_of(FACE) {
+            return self.read_ragged_head(number, head, view, role, shape);
+        }
+        let faces = shape.head_dim / FACE;
         let buffer = self.dram_buffer(view.buffer, BlockFormat::Bf16);
         let row_tiles = view.rows.div_ceil(tile::SIDE) as u32;
         let tile_bytes = BlockFormat::Bf16.tile_bytes();
@@ -139,23 +150,15 @@ impl Writer<'_> {
                 self.chip.mover(self.chip.head(number), read);
             }
         }
-        Ok(())
     }
 
     /// The mover of a head core sends what came out to the hubs.
-    fn send_context(
-        &mut self,
-        number: usize,
-        head: usize,
-        shape: AttentionShape,
-        out: View,
-    ) -> Result<(), LowerError> {
+    fn send_context(&mut self, number: usize, head: usize, shape: AttentionShape, out: View) {
         let faces = shape.head_dim / FACE;
         let core = self.chip.head(number);
         for own in 0..faces {
             let address = self.head_column(Use::Nothing, head, own / 2) + face_offset(own);
             self.send_face_to_hub(core, address, column_tiles(out.cols), head * faces + own);
         }
-        Ok(())
     }
 }

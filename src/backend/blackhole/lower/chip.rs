@@ -80,9 +80,11 @@ pub mod hub {
     pub const COMBINED: u32 = 5;
     /// A core has cleared its memory.
     pub const STARTED: u32 = 6;
+    /// Something that compute has to put together has come.
+    pub const LANDED: u32 = 7;
 
     /// With their names and first values.
-    pub fn all(compute_cores: u32, owners: u32) -> [(&'static str, u32); 7] {
+    pub fn all(compute_cores: u32, owners: u32) -> [(&'static str, u32); 8] {
         [
             ("gathered", 0),
             ("go", 0),
@@ -91,6 +93,7 @@ pub mod hub {
             ("moments", 0),
             ("combined", 0),
             ("started", 0),
+            ("landed", 0),
         ]
     }
 }
@@ -117,12 +120,8 @@ impl Chip {
                 .map(|(name, initial)| Semaphore { name: (*name).to_owned(), initial: *initial })
                 .collect()
         };
-        let program = |core, semaphores| CoreProgram {
-            core,
-            map: L1Map::default(),
-            semaphores,
-            ring: None,
-        };
+        let program =
+            |core, semaphores| CoreProgram { core, map: L1Map::default(), semaphores, ring: None, bank: None };
         let mut cores: Vec<CoreProgram> =
             map.compute().map(|core| program(core, named(&compute::all(out_slots)))).collect();
         for core in &map.hubs {
@@ -130,11 +129,10 @@ impl Chip {
         }
         for (bank, core) in map.readers.iter().enumerate() {
             let served = map.compute().filter(|core| usize::from(map.bank_of(*core)) == bank);
-            let credits = served.map(|core| Semaphore {
-                name: format!("credit of {core}"),
-                initial: RING_SLOTS,
-            });
-            cores.push(program(*core, credits.collect()));
+            let credits = served
+                .map(|core| Semaphore { name: format!("credit of {core}"), initial: RING_SLOTS });
+            let reader = program(*core, credits.collect());
+            cores.push(CoreProgram { bank: Some(bank as u8), ..reader });
         }
         let streams = vec![Streams::default(); cores.len()];
         Self { map, cores, streams, segments: Vec::new(), op: 0 }
@@ -163,10 +161,6 @@ impl Chip {
 
     pub fn hubs(&self) -> usize {
         usize::from(HUBS)
-    }
-
-    pub fn reader(&self, bank: u8) -> Index {
-        self.hub(self.hubs()) + usize::from(bank)
     }
 
     pub fn at(&self, index: Index) -> Core {

@@ -13,10 +13,10 @@ pub struct Frames(Vec<usize>);
 impl Frames {
     pub fn of<'a>(
         program: &Program,
-        ops: impl Iterator<Item = (u32, &'a Op)>,
+        ops: impl Iterator<Item = &'a (u32, Op)>,
     ) -> Result<Self, LowerError> {
         let pairs: Vec<(u32, View, View)> =
-            ops.filter_map(|(number, op)| row_pair(op).map(|(x, out)| (number, x, out))).collect();
+            ops.filter_map(|(number, op)| row_pair(op).map(|(x, out)| (*number, x, out))).collect();
         let mut first: Vec<Option<isize>> = vec![None; program.buffers.len()];
         // The longest buffer is the sequence itself: no other begins before it.
         let buffers = pairs.iter().flat_map(|(_, x, out)| [x.buffer, out.buffer]);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::chip::{Chip, Index, PACKET_BYTES, RING_SLOTS};
+use super::ragged;
 use super::uses::{Use, Uses, product};
 use crate::backend::blackhole::lowered::BlockFormat;
 use crate::backend::blackhole::numerics::tile;
@@ -39,6 +40,9 @@ struct Sizes {
     heads: usize,
     head_tiles: usize,
     key_tiles: usize,
+    all_heads: usize,
+    /// Width of heads that is no multiple of 16.
+    ragged: Option<usize>,
 }
 
 /// Addresses of regions; those of a kind are the same on all cores of a role.
@@ -59,6 +63,11 @@ pub struct Memory {
     /// Bytes of one head's part of each of the four.
     pub head_block: u32,
     pub key_block: u32,
+    /// Rows of tiles of the longest keys.
+    pub key_tiles: u32,
+    /// Where columns of tiles land that heads of odd widths have to be cut out of, and on hubs those heads.
+    pub landing: u32,
+    pub hub_landing: u32,
     pub staging: u32,
     /// On the first hub.
     pub parts: u32,
@@ -72,7 +81,7 @@ impl Memory {
     pub fn lay_out(
         chip: &mut Chip,
         program: &Program,
-        ops: &[(u32, &Op)],
+        ops: &[(u32, Op)],
         uses: &Uses,
         row_tiles: u32,
     ) -> Self {
@@ -93,6 +102,9 @@ impl Memory {
             context: 0,
             head_block: sizes.head_tiles as u32 * block,
             key_block: (sizes.head_tiles * sizes.key_tiles) as u32 * BlockFormat::Bf16.tile_bytes(),
+            key_tiles: sizes.key_tiles as u32,
+            landing: 0,
+            hub_landing: 0,
             staging: 0,
             parts: 0,
             combined: 0,
@@ -133,10 +145,20 @@ impl Memory {
             memory.k = chip.add_region(core, "k", heads * memory.key_block);
             memory.v = chip.add_region(core, "v", heads * memory.key_block);
             memory.context = chip.add_region(core, "context", heads * memory.head_block);
+            if let Some(width) = sizes.ragged {
+                let tall = memory.key_tiles.max(row_tiles) * BlockFormat::Bf16.tile_bytes();
+                let bytes = 3 * heads * ragged::most_tiles(width) as u32 * tall;
+                memory.landing = chip.add_region(core, "landing", bytes);
+            }
         }
         let staged = sizes.x.max(sizes.wide).div_ceil(chip.hubs()) as u32;
         for number in 0..chip.hubs() {
-            memory.staging = chip.add_region(chip.hub(number), "staging", staged * block);
+            let hub = chip.hub(number);
+            memory.staging = chip.add_region(hub, "staging", staged * block);
+            if sizes.ragged.is_some() {
+                let bytes = sizes.all_heads as u32 * memory.head_block;
+                memory.hub_landing = chip.add_region(hub, "landing", bytes);
+            }
         }
         let parts = (sizes.branch * chip.owners()) as u32;
         memory.parts = chip.add_region(chip.hub(0), "parts", parts * moments);
@@ -180,9 +202,17 @@ pub struct Owned {
 }
 
 impl Sizes {
-    fn of(chip: &Chip, program: &Program, ops: &[(u32, &Op)], uses: &Uses) -> Self {
-        let mut sizes =
-            Self { x: 0, wide: 0, branch: 1, heads: 0, head_tiles: 0, key_tiles: 0 };
+    fn of(chip: &Chip, program: &Program, ops: &[(u32, Op)], uses: &Uses) -> Self {
+        let mut sizes = Self {
+            x: 0,
+            wide: 0,
+            branch: 1,
+            heads: 0,
+            head_tiles: 0,
+            key_tiles: 0,
+            all_heads: 0,
+            ragged: None,
+        };
         for (_, op) in ops {
             if let Some((x, out)) = product(op) {
                 let tiles = column_tiles(x.cols);
@@ -194,6 +224,10 @@ impl Sizes {
             }
             if let Op::Attention { k, shape, .. } = op {
                 sizes.heads = sizes.heads.max(shape.heads.div_ceil(chip.heads()));
+                sizes.all_heads = sizes.all_heads.max(shape.heads);
+                if !shape.head_dim.is_multiple_of(FACE) {
+                    sizes.ragged = Some(shape.head_dim);
+                }
                 sizes.head_tiles = sizes.head_tiles.max(column_tiles(shape.head_dim));
                 sizes.key_tiles = sizes.key_tiles.max(k.rows.div_ceil(tile::SIDE));
             }

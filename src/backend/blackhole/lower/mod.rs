@@ -11,6 +11,7 @@ mod chip;
 mod frames;
 mod memory;
 mod products;
+mod ragged;
 mod resident;
 mod steps;
 mod streaming;
@@ -77,11 +78,15 @@ pub struct StageInput {
 pub enum LowerError {
     #[error("the program has no denoise stage that consists of Euler steps")]
     NoSteps,
-    #[error("instruction {op} of the denoise stage is not the one of the first Euler step; steps have to be alike")]
+    #[error(
+        "instruction {op} of the denoise stage is not the one of the first Euler step; steps have to be alike"
+    )]
     UnequalSteps { op: u32 },
     #[error("instruction {op}: its operands do not agree on the numbers of their rows")]
     Rows { op: u32 },
-    #[error("instruction {op}: the persistent program cannot do {what}; run the stage as a program for each instruction")]
+    #[error(
+        "instruction {op}: the persistent program cannot do {what}; run the stage as a program for each instruction"
+    )]
     Unsupported { op: u32, what: &'static str },
     #[error("instruction {op} reads a matrix that no instruction has made")]
     NotWritten { op: u32 },
@@ -89,7 +94,7 @@ pub enum LowerError {
     NotImported { buffer: String },
     #[error("the prepare program has not exported '{name}' in the size that the stage imports")]
     Constant { name: String },
-    #[error("a prefix of {asked} instructions is asked for; the stage has {ops}")]
+    #[error("a prefix of {asked} instructions is asked for; it can have 1 to {ops}")]
     Prefix { asked: usize, ops: usize },
     #[error(transparent)]
     Layout(#[from] LayoutFault),
@@ -99,19 +104,19 @@ pub enum LowerError {
     Checkpoint(#[from] CheckpointError),
 }
 
-/// Instructions of the denoise stage of a program, without taps: what prefixes count.
-pub fn denoise_ops(program: &Program) -> Result<usize, LowerError> {
-    let ops = &steps::denoise(program)?.ops;
-    Ok(ops.iter().filter(|op| !matches!(op, Op::Tap { .. })).count())
+/// What prefixes of the denoise stage count: the numbers of its instructions, without taps and without those that go with
+/// the one before them.
+pub fn denoise_instructions(program: &Program) -> Result<Vec<u32>, LowerError> {
+    Ok(steps::instructions(program)?.into_iter().map(|(number, _)| number).collect())
 }
 
-/// Lowers the denoise stage; of a prefix, so many of its instructions, taps not counted.
+/// Lowers the denoise stage, or a prefix of so many of its [instructions](denoise_instructions).
 pub fn denoise(source: &Source<'_>, prefix: Option<usize>) -> Result<Denoise, LowerError> {
     let steps = Steps::of(source.program)?;
     let (before, length) = (steps.before.len(), steps.step.len());
     let total = before + length * steps.count as usize;
     let asked = prefix.unwrap_or(total);
-    if asked > total {
+    if asked == 0 || asked > total {
         return Err(LowerError::Prefix { asked, ops: total });
     }
     let (whole, rest) = match asked.checked_sub(before) {
@@ -124,7 +129,7 @@ pub fn denoise(source: &Source<'_>, prefix: Option<usize>) -> Result<Denoise, Lo
         constants: source.constants,
     };
     let chip = Chip::new(CoreMap::new(source.layout), memory::OUT_SLOTS);
-    let ops: Vec<(u32, &Op)> = steps.before.iter().chain(&steps.step).copied().collect();
+    let ops: Vec<(u32, Op)> = steps.before.iter().chain(&steps.step).cloned().collect();
     let mut writer = Writer::new(sources, source.policy, ops, steps.count, chip)?;
 
     writer.start();
@@ -155,8 +160,8 @@ pub fn denoise(source: &Source<'_>, prefix: Option<usize>) -> Result<Denoise, Lo
     let inputs = writer.inputs();
     let mut chip = writer.chip;
     chip.check()?;
-    let lowered =
-        Lowered { cores: chip.cores, segments: chip.segments, buffers: writer.buffers, tables: Vec::new() };
+    let (buffers, tables) = (writer.buffers, Vec::new());
+    let lowered = Lowered { cores: chip.cores, segments: chip.segments, buffers, tables };
     Ok(Denoise { lowered, arena, inputs, result, places })
 }
 
@@ -170,8 +175,7 @@ impl Writer<'_> {
             for region in regions.iter().filter(|region| region.bytes > 0) {
                 // Weights come at once.
                 if region.name != "packets" {
-                    let zero =
-                        Instruction::Zero { address: region.address, bytes: region.bytes };
+                    let zero = Instruction::Zero { address: region.address, bytes: region.bytes };
                     self.chip.mover(core, zero);
                 }
             }
@@ -213,9 +217,9 @@ impl Writer<'_> {
 
     /// Lowers the instruction at this place of the list.
     fn op(&mut self, place: usize) -> Result<(), LowerError> {
-        let (number, op) = self.ops[place];
+        let (number, op) = self.ops[place].clone();
         self.chip.op = number;
-        match *op {
+        match op {
             Op::Linear { x, weight, bias, activation, out } => {
                 let bias = match bias {
                     Some(bias) => Bias::Vector(self.vector_of(bias)?),

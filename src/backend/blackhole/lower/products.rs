@@ -5,10 +5,10 @@ use half::bf16;
 use super::LowerError;
 use super::chip::{Index, compute};
 use super::memory::{Audience, FACE, column_tiles, has_all_columns};
-use super::uses::{Use, out, product};
+use super::uses::{Use, product};
 use super::writer::{Writer, columns_of, face_offset};
 use crate::backend::blackhole::lowered::{BlockFormat, Engine, Instruction};
-use crate::program::{Activation, Op, View, WeightId};
+use crate::program::{Activation, View, WeightId};
 
 /// What is added to a product.
 pub enum Bias {
@@ -66,9 +66,8 @@ impl Writer<'_> {
     /// Products after `place` that read what it writes.
     pub fn readers(&self, place: usize, written: View) -> usize {
         let later = self.ops[place + 1..].iter();
-        let until = later.take_while(|(_, op)| {
-            out(op).is_none_or(|out| out.buffer != written.buffer)
-        });
+        let until =
+            later.take_while(|(_, op)| op.written().is_none_or(|out| out.buffer != written.buffer));
         until.filter(|(_, op)| product(op).is_some_and(|(x, _)| x.buffer == written.buffer)).count()
     }
 
@@ -143,7 +142,12 @@ impl Writer<'_> {
         out: View,
         tile: usize,
     ) -> Result<(), LowerError> {
-        let faces = self.faces_of_a_head(out)?;
+        let shape = self.heads_of(out)?;
+        if !shape.head_dim.is_multiple_of(FACE) {
+            self.send_to_ragged_heads(core, address, role, shape, tile);
+            return Ok(());
+        }
+        let faces = shape.head_dim / FACE;
         for side in 0..2 {
             let face = 2 * tile + side;
             if face * FACE >= out.cols {
@@ -153,8 +157,7 @@ impl Writer<'_> {
             let target = self.head_column(role, head, own / 2) + face_offset(own);
             let number = head % self.chip.heads();
             let to = self.chip.head(number);
-            let send =
-                self.face(address + face_offset(side), self.chip.at(to), target);
+            let send = self.face(address + face_offset(side), self.chip.at(to), target);
             self.chip.mover(core, send);
             self.chip.signal(core, Engine::Mover, to, compute::HEAD_INPUT);
             self.head_pieces[number] += 1;

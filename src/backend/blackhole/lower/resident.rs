@@ -33,7 +33,8 @@ impl Sources<'_> {
         let BufferSource::Import(name) = &spec.source else {
             return Err(LowerError::NotImported { buffer: spec.name.clone() });
         };
-        let values = self.constants.get(name).filter(|values| values.len() == spec.rows * spec.cols);
+        let values =
+            self.constants.get(name).filter(|values| values.len() == spec.rows * spec.cols);
         let values = values.ok_or_else(|| LowerError::Constant { name: name.clone() })?;
         let row = |pass: u32| {
             let first = (view.row + pass as usize) * spec.cols + view.col;

@@ -1,25 +1,21 @@
 //! The Euler steps of a denoise stage: what comes before them, and what each of them does.
 
 use super::LowerError;
-use crate::program::{BufferSource, Op, Program, Stage, StageKind, View};
+use crate::program::{Activation, BufferSource, Op, Program, Stage, StageKind, View};
 
 /// A denoise stage without taps, cut into its parts. Numbers of instructions count within the stage, taps included.
-pub struct Steps<'a> {
+pub struct Steps {
     /// Once per request.
-    pub before: Vec<(u32, &'a Op)>,
+    pub before: Vec<(u32, Op)>,
     /// The first step. The others do the same with the next row of every imported table.
-    pub step: Vec<(u32, &'a Op)>,
+    pub step: Vec<(u32, Op)>,
     pub count: u32,
 }
 
-impl<'a> Steps<'a> {
+impl Steps {
     /// Every step ends with the only addition of a scaled view in it.
-    pub fn of(program: &'a Program) -> Result<Self, LowerError> {
-        let stage = denoise(program)?;
-        let ops: Vec<(u32, &Op)> = (0..)
-            .zip(&stage.ops)
-            .filter(|(_, op)| !matches!(op, Op::Tap { .. }))
-            .collect();
+    pub fn of(program: &Program) -> Result<Self, LowerError> {
+        let ops = instructions(program)?;
         let ends: Vec<usize> = (0..ops.len())
             .filter(|at| matches!(ops[*at].1, Op::AddScaled { .. }))
             .map(|at| at + 1)
@@ -35,8 +31,8 @@ impl<'a> Steps<'a> {
         for step in 1..ends.len() {
             for place in before..before + length {
                 let (number, op) = ops.get(place + step * length).ok_or(LowerError::NoSteps)?;
-                let expected = moved_on(program, ops[place].1, step);
-                if **op != expected {
+                let expected = moved_on(program, &ops[place].1, step);
+                if *op != expected {
                     return Err(LowerError::UnequalSteps { op: *number });
                 }
             }
@@ -49,10 +45,33 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// The denoise stage of a request program.
-pub fn denoise(program: &Program) -> Result<&Stage, LowerError> {
+/// The instructions of the denoise stage without taps. A product whose result goes through a ReLU and nowhere else takes
+/// that with it, under the number of the ReLU: rounding in between changes no bit.
+pub fn instructions(program: &Program) -> Result<Vec<(u32, Op)>, LowerError> {
     let stage = program.stages.iter().find(|stage| stage.kind == StageKind::Denoise);
-    stage.ok_or(LowerError::NoSteps)
+    let stage = stage.ok_or(LowerError::NoSteps)?;
+    let mut ops: Vec<(u32, Op)> = Vec::new();
+    for (number, op) in (0..).zip(&stage.ops) {
+        match (op, ops.last_mut()) {
+            (Op::Tap { .. }, _) => {}
+            (
+                Op::Map { x, activation: Activation::Relu, out: mapped },
+                Some((last, Op::Linear { activation, out, .. })),
+            ) if x == out && *activation == Activation::Identity && is_read_once(stage, *x) => {
+                *last = number;
+                *activation = Activation::Relu;
+                *out = *mapped;
+            }
+            _ => ops.push((number, op.clone())),
+        }
+    }
+    Ok(ops)
+}
+
+/// Whether only one instruction reads a buffer, taps not counted.
+fn is_read_once(stage: &Stage, view: View) -> bool {
+    let readers = stage.ops.iter().filter(|op| !matches!(op, Op::Tap { .. }));
+    readers.flat_map(Op::reads).filter(|read| read.buffer == view.buffer).count() == 1
 }
 
 /// What an instruction of the first step is in a later one.

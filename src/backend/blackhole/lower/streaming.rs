@@ -63,9 +63,8 @@ impl Writer<'_> {
                     consumer: self.chip.cores[consumer].core,
                     credit: (consumer / usize::from(BANKS)) as u32,
                 };
-                let reader = self.chip.map.compute().count()
-                    + self.chip.map.hubs.len()
-                    + usize::from(bank);
+                let reader =
+                    self.chip.map.compute().count() + self.chip.map.hubs.len() + usize::from(bank);
                 push(reader, Engine::Mover, packet.order, read);
             }
         }

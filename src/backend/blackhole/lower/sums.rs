@@ -236,14 +236,7 @@ impl Writer<'_> {
         }
     }
 
-    fn copy_column(
-        &mut self,
-        owned: Owned,
-        x: u32,
-        x_format: BlockFormat,
-        out: View,
-        tile: usize,
-    ) {
+    fn copy_column(&mut self, owned: Owned, x: u32, x_format: BlockFormat, out: View, tile: usize) {
         let row = self.frames.first_row(out);
         let copy = Instruction::CopyBlock {
             x,

@@ -29,11 +29,12 @@ pub enum Use {
 pub struct Uses(Vec<Use>);
 
 impl Uses {
-    pub fn of(program: &Program, ops: &[(u32, &Op)]) -> Result<Self, LowerError> {
+    pub fn of(program: &Program, ops: &[(u32, Op)]) -> Result<Self, LowerError> {
         let storage = storage(program);
         let mut uses = vec![Use::Nothing; program.buffers.len()];
         for (number, spec) in program.buffers.iter().enumerate() {
-            let written = ops.iter().any(|(_, op)| out(op).is_some_and(|out| out.buffer.0 == number));
+            let written =
+                ops.iter().any(|(_, op)| op.written().is_some_and(|out| out.buffer.0 == number));
             let imported = matches!(spec.source, BufferSource::Import(_));
             if written && storage[number] == Storage::F32 {
                 uses[number] = Use::Owned;
@@ -50,9 +51,8 @@ impl Uses {
                 _ => {}
             }
         }
-        let bound = |uses: &[Use], out: View| {
-            matches!(uses[out.buffer.0], Use::Owned | Use::Branch)
-        };
+        let bound =
+            |uses: &[Use], out: View| matches!(uses[out.buffer.0], Use::Owned | Use::Branch);
         for (_, op) in ops {
             if let Some((x, out)) = product(op) {
                 let found = uses[x.buffer.0];
@@ -69,7 +69,12 @@ impl Uses {
                         Use::Nothing => uses[view.buffer.0] = role,
                         Use::Outside if role != Use::Queries => {}
                         found if found == role => {}
-                        _ => return Err(LowerError::Unsupported { op: *number, what: "a matrix with several uses" }),
+                        _ => {
+                            return Err(LowerError::Unsupported {
+                                op: *number,
+                                what: "a matrix with several uses",
+                            });
+                        }
                     }
                 }
             }
@@ -99,32 +104,5 @@ pub fn product(op: &Op) -> Option<(View, View)> {
     match *op {
         Op::Linear { x, out, .. } | Op::LinearBuffer { x, out, .. } => Some((x, out)),
         _ => None,
-    }
-}
-
-/// What an instruction writes.
-pub fn out(op: &Op) -> Option<View> {
-    match *op {
-        Op::Linear { out, .. }
-        | Op::LinearBuffer { out, .. }
-        | Op::LayerNorm { out, .. }
-        | Op::RmsNorm { out, .. }
-        | Op::Attention { out, .. }
-        | Op::Embed { out, .. }
-        | Op::GatherRows { out, .. }
-        | Op::ScatterRows { out, .. }
-        | Op::ScatterAddRows { out, .. }
-        | Op::Reshape { out, .. }
-        | Op::Copy { out, .. }
-        | Op::CopyWeight { out, .. }
-        | Op::Add { out, .. }
-        | Op::AddWeight { out, .. }
-        | Op::AddScaled { out, .. }
-        | Op::Map { out, .. }
-        | Op::SiluMul { out, .. }
-        | Op::Patchify { out, .. }
-        | Op::SpaceToDepth { out, .. } => Some(out),
-        Op::Rope { x, .. } => Some(x),
-        Op::Tap { .. } => None,
     }
 }

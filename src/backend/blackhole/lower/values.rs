@@ -1,7 +1,7 @@
 //! Where the buffers of the program stand in L1, for comparing them with what the CPU computes.
 
-use super::memory::{FACE, column_tiles};
-use super::uses::{Use, out};
+use super::memory::column_tiles;
+use super::uses::Use;
 use super::writer::Writer;
 use crate::backend::blackhole::grid::Core;
 use crate::backend::blackhole::lowered::BlockFormat;
@@ -31,7 +31,7 @@ pub struct Place {
 /// Places of all buffers that the instructions write. Several share one: what was written last stands there.
 pub fn places(writer: &Writer<'_>) -> Vec<(BufferId, Place)> {
     let mut written: Vec<BufferId> =
-        writer.ops.iter().filter_map(|(_, op)| out(op)).map(|out| out.buffer).collect();
+        writer.ops.iter().filter_map(|(_, op)| op.written()).map(|out| out.buffer).collect();
     written.sort_by_key(|buffer| buffer.0);
     written.dedup();
     written.into_iter().map(|buffer| (buffer, place(writer, buffer))).collect()
@@ -45,14 +45,15 @@ fn place(writer: &Writer<'_>, buffer: BufferId) -> Place {
         let first = at * tile::SIDE;
         (at, first as u32, (spec.cols - first).min(tile::SIDE) as u32)
     });
-    let block = |core: usize, address, format, (_, first_column, columns): (usize, u32, u32)| Block {
-        core: chip.at(core),
-        address,
-        format,
-        row_tiles: memory.row_tiles,
-        first_column,
-        columns,
-    };
+    let block =
+        |core: usize, address, format, (_, first_column, columns): (usize, u32, u32)| Block {
+            core: chip.at(core),
+            address,
+            format,
+            row_tiles: memory.row_tiles,
+            first_column,
+            columns,
+        };
     let bf16 = BlockFormat::Bf16;
     let height = memory.column_bytes(bf16);
     let blocks = match writer.uses.get(buffer) {
@@ -103,6 +104,5 @@ fn heads(writer: &Writer<'_>, buffer: BufferId, role: Use) -> Vec<Block> {
             }
         })
     };
-    debug_assert!(shape.head_dim.is_multiple_of(FACE));
     (0..shape.heads).flat_map(head).collect()
 }

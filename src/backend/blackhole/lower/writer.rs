@@ -30,7 +30,7 @@ struct Live {
 pub struct Writer<'a> {
     pub sources: Sources<'a>,
     pub policy: DtypePolicy,
-    pub ops: Vec<(u32, &'a Op)>,
+    pub ops: Vec<(u32, Op)>,
     /// Euler steps.
     pub passes: u32,
     pub chip: Chip,
@@ -61,14 +61,14 @@ impl<'a> Writer<'a> {
     pub fn new(
         sources: Sources<'a>,
         policy: DtypePolicy,
-        ops: Vec<(u32, &'a Op)>,
+        ops: Vec<(u32, Op)>,
         passes: u32,
         mut chip: Chip,
     ) -> Result<Self, LowerError> {
         let program = sources.program;
-        let frames = Frames::of(program, ops.iter().copied())?;
+        let frames = Frames::of(program, ops.iter())?;
         let uses = Uses::of(program, &ops)?;
-        let last_row = ops.iter().filter_map(|(_, op)| super::uses::out(op));
+        let last_row = ops.iter().filter_map(|(_, op)| op.written());
         let rows = last_row.map(|out| frames.end_row(out)).max().unwrap_or(0);
         let row_tiles = column_tiles(rows as usize) as u32;
         let memory = Memory::lay_out(&mut chip, program, &ops, &uses, row_tiles);
@@ -207,7 +207,7 @@ impl<'a> Writer<'a> {
         };
         self.chip.mover(core, send);
         self.chip.signal(core, Engine::Mover, hub, hub::GATHERED);
-        self.gathered[number] += 1;
+        self.expect_piece(number);
     }
 
     /// As [`Self::send_to_hub`], for 16 columns: `face` counts them over the whole matrix, `address` is that of the first
@@ -219,16 +219,11 @@ impl<'a> Writer<'a> {
         let send = self.face(address, self.chip.at(hub), column + face_offset(face));
         self.chip.mover(core, send);
         self.chip.signal(core, Engine::Mover, hub, hub::GATHERED);
-        self.gathered[number] += 1;
+        self.expect_piece(number);
     }
 
     /// Sends 16 columns of a column of tiles to the same 16 or the other ones of another.
-    pub fn face(
-        &self,
-        address: u32,
-        core: Core,
-        target: u32,
-    ) -> Instruction {
+    pub fn face(&self, address: u32, core: Core, target: u32) -> Instruction {
         // Two rows of faces make a row of tiles.
         let step = BlockFormat::Bf16.tile_bytes() / 2;
         Instruction::Send {
@@ -240,6 +235,11 @@ impl<'a> Writer<'a> {
             target,
             target_step: step,
         }
+    }
+
+    /// Another piece is on its way to a hub, or put together there.
+    pub fn expect_piece(&mut self, hub: usize) {
+        self.gathered[hub] += 1;
     }
 
     fn audience(&self, audience: Audience) -> (Vec<Index>, Vec<Rectangle>, u32, u32, u32, u32) {

@@ -121,7 +121,7 @@ instructions! {
     }
     /// Movers: copies bytes to the same place in the L1 of every core of a rectangle.
     Multicast = 14 { address: u32, bytes: u32, rectangle: Rectangle, noc: Noc, target: u32, }
-    /// Movers: fills with zeros.
+    /// Movers: fills with zeros, which only fill up tiles: where a value is needed, another instruction writes it.
     Zero = 15 { address: u32, bytes: u32, }
 
     /// Mover of a reader: waits until its semaphore `credit` is at least 1, subtracts 1, reads a packet of the arena from

@@ -5,6 +5,9 @@ use serde::Serialize;
 use super::LayoutFault;
 use crate::backend::blackhole::grid::{Core, L1_ALIGNMENT, L1_BYTES};
 
+/// Name of the region that holds the streams of the core's engines.
+pub const STREAMS: &str = "streams";
+
 /// A named part of L1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Region {

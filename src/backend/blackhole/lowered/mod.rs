@@ -5,11 +5,14 @@ mod instruction;
 mod l1;
 
 pub use instruction::{INSTRUCTION_BYTES, Instruction, WORDS};
-pub use l1::{L1Map, Region};
+pub use l1::{L1Map, Region, STREAMS};
 use serde::Serialize;
 
 use super::grid::Core;
 use super::numerics::tile;
+
+/// Most bytes of a packet of the arena; a slot of a ring has room for as many.
+pub const PACKET_BYTES: u32 = 16 * 1024;
 
 /// How the values of a block in L1, or of a buffer in DRAM, are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -68,6 +71,15 @@ pub enum Engine {
 
 impl Engine {
     pub const ALL: [Self; 3] = [Self::Mover, Self::Feeder, Self::Compute];
+
+    /// As in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mover => "mover",
+            Self::Feeder => "feeder",
+            Self::Compute => "compute",
+        }
+    }
 }
 
 /// An instruction with the number of the program's instruction that it is part of.
@@ -120,9 +132,14 @@ pub struct CoreProgram {
     pub map: L1Map,
     pub semaphores: Vec<Semaphore>,
     pub ring: Option<PacketRing>,
+    /// The bank that it streams packets of, if it is a reader.
+    pub bank: Option<u8>,
 }
 
-/// Where a consumer takes packets of weights from.
+/// Where a consumer takes packets of weights from, in the order in which they came.
+///
+/// Tiles follow one another in a packet, and one that would not fit whole into [`PACKET_BYTES`] begins the next packet. A
+/// packet is given back when the first tile of the next one is asked for, or by an `EndStream`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PacketRing {
     pub address: u32,

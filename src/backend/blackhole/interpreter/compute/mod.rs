@@ -1,0 +1,34 @@
+//! What the compute engine computes: operands are read from L1, given to the kernels of the CPU backend, and the result is
+//! packed again. A family of instructions a file.
+
+mod attention;
+mod elementwise;
+mod kernels;
+mod norm;
+pub mod product;
+
+pub use kernels::CardNumerics;
+
+use super::core::CoreState;
+use super::fault::Fault;
+use super::place::At;
+use crate::backend::blackhole::lowered::Instruction;
+
+/// An instruction that waits for nothing.
+pub fn run(
+    core: &mut CoreState<'_>,
+    at: At<'_>,
+    instruction: &Instruction,
+    numerics: &CardNumerics,
+) -> Result<(), Fault> {
+    match instruction {
+        Instruction::Moments { .. }
+        | Instruction::Combine { .. }
+        | Instruction::Normalise { .. } => norm::run(core, at, instruction),
+        Instruction::Attention { .. } => attention::run(core, at, instruction, numerics),
+        Instruction::Accumulate { .. } | Instruction::CopyBlock { .. } => {
+            elementwise::run(core, at, instruction)
+        }
+        _ => Err(Fault::WrongEngine { place: at.place() }),
+    }
+}

@@ -1,0 +1,67 @@
+//! `fidelity`: what the card's numbers would do to a checkpoint's chunks.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::policy_args::{CardArgs, LoadArgs};
+use super::progress::Bar;
+use crate::contract::Noise;
+use crate::fidelity::{self, Given, Run};
+use crate::observation_file;
+
+/// Predict in f32 and with a Blackhole card's numbers, both on the CPU, and compare every value on the way.
+///
+/// No card is needed. Prints how well every action group agrees (correlation, concordance, largest difference), which
+/// intermediate values lose most, and how much memory the weights would take in each format. The values of the run in f32
+/// are held in memory: 2 GB or so of a full-size network, beside its weights.
+#[derive(Debug, Args)]
+pub struct FidelityArgs {
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    card: CardArgs,
+    /// Observation as JSON, as for `predict`; default: grey pictures and states in the middle of their range. One of the
+    /// robot's own says more.
+    #[arg(long)]
+    observation: Option<PathBuf>,
+    /// Seed of the initial noise; overrides the observation's seed or noise.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Write fidelity.json, with every value, and fidelity.png into this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print fidelity.json instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &FidelityArgs) -> anyhow::Result<()> {
+    let (observation, noise) = match &args.observation {
+        Some(path) => {
+            let (observation, noise) = observation_file::read(path)?;
+            (Some(observation), noise)
+        }
+        None => (None, None),
+    };
+    let given = Given { observation, noise: args.seed.map(Noise::Seed).or(noise) };
+    let in_f32 = Bar::of_things("in f32", None);
+    let on_card = Bar::of_things("card's numbers", None);
+    let watch = |run, done, total: Option<u64>| match (run, total) {
+        (Run::Card, Some(total)) => {
+            in_f32.finish();
+            on_card.update(done, total);
+        }
+        _ => in_f32.step(),
+    };
+    let compared = fidelity::compare(&args.load.options(), args.card.numerics(), given, &watch);
+    in_f32.finish();
+    on_card.finish();
+    let report = compared?;
+    if let Some(folder) = &args.out {
+        fidelity::write(&report, folder)?;
+    }
+    let text =
+        if args.json { serde_json::to_string_pretty(&report)? + "\n" } else { report.text() };
+    super::print(&text)
+}

@@ -1,0 +1,127 @@
+//! How far a policy's chunks, and everything on the way to them, are from those of the CPU in f32 when it computes with
+//! the numbers of the card.
+
+mod groups;
+mod picture;
+mod report;
+mod taps;
+
+use std::path::PathBuf;
+
+pub use groups::normalised_groups;
+pub use report::{PICTURE_FILE, REPORT_FILE, Report, Weights, write};
+pub use taps::TapFidelity;
+
+use crate::backend::cpu::Numerics;
+use crate::backend::cpu::card::CardNumerics;
+use crate::contract::{ActionChunk, Noise, Observation, PredictOptions, Progress};
+use crate::golden::Incomparable;
+use crate::plot::PlotError;
+use crate::policy::{Policy, PolicyError, PolicyOptions};
+use taps::{Compared, Kept, StageAtHand};
+
+/// What both runs predict from.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// `None`: one without meaning, see [`Policy::made_up_observation`].
+    pub observation: Option<Observation>,
+    /// `None`: the version's default seed.
+    pub noise: Option<Noise>,
+}
+
+/// Which of the two runs is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    F32,
+    Card,
+}
+
+/// Is told which run has given how many intermediate values, and of how many, where that is known.
+pub type Watch<'a> = &'a (dyn Fn(Run, u64, Option<u64>) + Sync);
+
+/// Why the two runs could not be compared, or the result not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum FidelityError {
+    #[error(transparent)]
+    Policy(#[from] Box<PolicyError>),
+    #[error(
+        "with the card's numbers there is no chunk: {error}; the first intermediate value that is not finite is {tap}"
+    )]
+    NotFinite { error: Box<PolicyError>, tap: String },
+    #[error("the two runs gave different groups: {0}")]
+    OtherGroups(#[from] Incomparable),
+    #[error("the run with the card's numbers gave {found} where the one in f32 gave {expected}")]
+    OtherTaps { expected: String, found: String },
+    #[error("{}: {error}; name another folder with --out", path.display())]
+    Write { path: PathBuf, error: std::io::Error },
+    #[error(transparent)]
+    Draw(#[from] PlotError),
+}
+
+impl From<PolicyError> for FidelityError {
+    fn from(error: PolicyError) -> Self {
+        FidelityError::Policy(Box::new(error))
+    }
+}
+
+/// Predicts from the same observation in f32 and with `numerics`, and compares all that is named on the way.
+///
+/// The intermediate values of the first run are held in memory, in f32: some gigabytes of a full-size network.
+///
+/// # Errors
+/// A policy that cannot be loaded or gives no chunk.
+pub fn compare(
+    options: &PolicyOptions,
+    numerics: CardNumerics,
+    given: Given,
+    watch: Watch<'_>,
+) -> Result<Report, FidelityError> {
+    let options_of = |numerics| PolicyOptions { numerics, ..options.clone() };
+    let mut policy = Policy::load(&options_of(Numerics::F32))?;
+    let made_up = given.observation.is_none();
+    let observation = match given.observation {
+        Some(observation) => observation,
+        None => policy.made_up_observation()?,
+    };
+    let noise = given.noise.unwrap_or(Noise::Seed(policy.version().default_seed()));
+
+    let stage = StageAtHand::default();
+    let predict = PredictOptions {
+        noise: Some(noise.clone()),
+        progress: Progress::to({
+            let stage = stage.clone();
+            move |name| stage.begin(name)
+        }),
+        ..PredictOptions::default()
+    };
+    let mut kept = Kept::new(stage, watch);
+    let reference = policy.predict_with_taps(&observation, &predict, Some(&mut kept))?;
+    let reference_backend = policy.backend();
+    // Two policies would take twice the memory.
+    drop(policy);
+
+    let mut policy = Policy::load(&options_of(Numerics::Card(numerics)))?;
+    let mut compared = Compared::new(kept.into_taps(), watch);
+    let predicted = policy.predict_with_taps(&observation, &predict, Some(&mut compared));
+    let card = predicted.map_err(|error| match compared.first_not_finite() {
+        Some(tap) => FidelityError::NotFinite { error: Box::new(error), tap },
+        None => error.into(),
+    })?;
+    let chunks = Chunks { reference, card };
+    let facts = Facts { reference: reference_backend, made_up, numerics };
+    Report::new(facts, &chunks, &policy, compared.finish()?)
+}
+
+/// The answers of both runs.
+struct Chunks {
+    reference: ActionChunk,
+    card: ActionChunk,
+}
+
+/// What the chunks and the policy do not tell.
+struct Facts {
+    /// What has computed the run in f32.
+    reference: String,
+    made_up: bool,
+    numerics: CardNumerics,
+}

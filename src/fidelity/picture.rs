@@ -1,0 +1,175 @@
+//! The picture: how much correlation every intermediate value loses, in the order of the program.
+
+use std::ops::Range;
+
+use image::RgbImage;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::report::Report;
+use super::taps::TapFidelity;
+use crate::golden::GroupAgreement;
+use crate::plot::{FONT, PlotError, register_font};
+use crate::program::StageKind;
+
+const WIDTH: u32 = 1400;
+const HEIGHT: u32 = 620;
+const HEADER: i32 = 84;
+const BORDER: i32 = 20;
+/// Drawn this many times larger and averaged.
+const OVERSAMPLING: u32 = 2;
+/// Share of the width behind the values where the action groups stand.
+const GROUPS_SHARE: f64 = 0.12;
+/// Less is drawn as this: no loss has no place on a logarithmic axis.
+const LEAST: f64 = 1e-10;
+const MOST: f64 = 2.0;
+/// Share of the axis that is free above the largest loss, for names.
+const ROOM: f64 = 30.0;
+
+const INK: RGBColor = RGBColor(32, 36, 44);
+const FAINT: RGBColor = RGBColor(96, 102, 112);
+const GRID: RGBColor = RGBColor(226, 229, 234);
+const GROUPS: RGBColor = RGBColor(20, 22, 26);
+
+type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
+
+const fn colour(stage: StageKind) -> RGBColor {
+    match stage {
+        StageKind::Vision => RGBColor(33, 102, 172),
+        StageKind::Llm => RGBColor(27, 140, 90),
+        StageKind::Adapter => RGBColor(150, 60, 150),
+        StageKind::Denoise => RGBColor(214, 96, 20),
+    }
+}
+
+const fn px(length: i32) -> i32 {
+    length * OVERSAMPLING as i32
+}
+
+fn style(size: i32, colour: RGBColor) -> TextStyle<'static> {
+    TextStyle { color: colour.to_backend_color(), ..(FONT, px(size)).into_font().into() }
+}
+
+/// Draws the report's values and action groups.
+///
+/// # Errors
+/// The drawing library fails.
+pub fn draw(report: &Report) -> Result<RgbImage, PlotError> {
+    register_font()?;
+    let size = (WIDTH * OVERSAMPLING, HEIGHT * OVERSAMPLING);
+    let mut pixels = vec![0; 3 * size.0 as usize * size.1 as usize];
+    {
+        let root = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
+        root.fill(&WHITE)?;
+        header(&root, report)?;
+        let area = root.clone().shrink(
+            (px(BORDER), px(HEADER)),
+            (
+                (WIDTH as i32 - 2 * BORDER) as u32 * OVERSAMPLING,
+                (HEIGHT as i32 - HEADER - BORDER) as u32 * OVERSAMPLING,
+            ),
+        );
+        chart(&area, report)?;
+        root.present()?;
+    }
+    let large = RgbImage::from_raw(size.0, size.1, pixels)
+        .ok_or_else(|| PlotError::Draw(format!("no room for {}x{} pixels", size.0, size.1)))?;
+    Ok(image::imageops::thumbnail(&large, WIDTH, HEIGHT))
+}
+
+/// What was compared, and what the colours mean.
+fn header(root: &Area<'_>, report: &Report) -> Result<(), PlotError> {
+    let left = Pos::new(HPos::Left, VPos::Center);
+    let title = format!("{} {}: {}", report.version, report.embodiment, report.card);
+    root.draw_text(&title, &style(20, INK).pos(left), (px(BORDER), px(20)))?;
+    let about = format!(
+        "1 - PCC against {}, every intermediate value in the order of the program",
+        report.reference
+    );
+    root.draw_text(&about, &style(14, FAINT).pos(left), (px(BORDER), px(44)))?;
+    let mut x = BORDER;
+    let stages = StageKind::ALL.map(|stage| (stage.name(), colour(stage)));
+    for (name, colour) in stages.into_iter().chain([("action groups, physical units", GROUPS)]) {
+        root.draw(&Circle::new((px(x + 4), px(68)), px(4), colour.filled()))?;
+        let text = style(14, FAINT).pos(left);
+        root.draw_text(name, &text, (px(x + 14), px(68)))?;
+        let (width, _) = root.estimate_text_size(name, &text)?;
+        x += 14 + (width / OVERSAMPLING) as i32 + 24;
+    }
+    Ok(())
+}
+
+fn chart(area: &Area<'_>, report: &Report) -> Result<(), PlotError> {
+    let count = report.taps.len().max(1) as f64;
+    let width = count * (1.0 + GROUPS_SHARE);
+    let range = loss_range(report);
+    let mut plot = ChartBuilder::on(area)
+        .margin_right(px(10))
+        .margin_top(px(8))
+        .x_label_area_size(px(8))
+        .y_label_area_size(px(64))
+        .build_cartesian_2d(0.0..width, range.clone().log_scale())?;
+    plot.configure_mesh()
+        .disable_x_mesh()
+        .x_labels(0)
+        .y_labels(12)
+        .y_label_formatter(&|loss| format!("{loss:.0e}"))
+        .label_style(style(13, FAINT))
+        .axis_style(GRID.stroke_width(px(1) as u32))
+        .bold_line_style(GRID.stroke_width(1))
+        .light_line_style(TRANSPARENT)
+        .draw()?;
+    let border = vec![(count, range.start), (count, range.end)];
+    plot.draw_series([PathElement::new(border, GRID.stroke_width(px(2) as u32))])?;
+    for stage in StageKind::ALL {
+        let taps = report.taps.iter().enumerate().filter(|(_, tap)| tap.stage == stage.name());
+        let points = taps.map(|(place, tap)| (place as f64 + 0.5, drawn(tap.loss())));
+        plot.draw_series(points.map(|at| Circle::new(at, px(2), colour(stage).filled())))?;
+    }
+    let right = Pos::new(HPos::Center, VPos::Bottom);
+    for worst in report.worst_of_stages() {
+        let Some(place) = report.taps.iter().position(|tap| tap == worst) else { continue };
+        let at = name_place(place as f64 + 0.5, worst, count, &range);
+        let text = style(13, INK).pos(right);
+        plot.draw_series([Text::new(worst.label(), at, text)])?;
+    }
+    let step = count * GROUPS_SHARE / (report.groups.len() + 1) as f64;
+    for (number, group) in report.groups.iter().enumerate() {
+        let at = (count + step * (number + 1) as f64, drawn(group_loss(group)));
+        plot.draw_series([TriangleMarker::new(at, px(5), GROUPS.filled())])?;
+        let text = style(12, GROUPS).transform(FontTransform::Rotate270);
+        let beside = Pos::new(HPos::Left, VPos::Center);
+        plot.draw_series([Text::new(group.name.clone(), (at.0, at.1 * 1.6), text.pos(beside))])?;
+    }
+    Ok(())
+}
+
+/// Where the name of a value stands: above it, and not beyond the borders.
+fn name_place(place: f64, tap: &TapFidelity, count: f64, range: &Range<f64>) -> (f64, f64) {
+    /// Half of a long name, as a share of the values' width.
+    const HALF: f64 = 0.08;
+    let x = place.clamp(HALF * count, (1.0 - HALF) * count);
+    (x, (drawn(tap.loss()) * 1.5).min(range.end / 1.2))
+}
+
+fn drawn(loss: f64) -> f64 {
+    loss.clamp(LEAST, MOST)
+}
+
+fn group_loss(group: &GroupAgreement) -> f64 {
+    match group.pcc {
+        Some(pcc) => 1.0 - pcc,
+        None if group.reaches(1.0) => 0.0,
+        None => 1.0,
+    }
+}
+
+/// All losses, and room for names above them.
+fn loss_range(report: &Report) -> Range<f64> {
+    let losses = report.taps.iter().map(TapFidelity::loss);
+    let losses = losses.chain(report.groups.iter().map(group_loss)).map(drawn);
+    let (low, high) =
+        losses.fold((MOST, LEAST), |(low, high), loss| (low.min(loss), high.max(loss)));
+    low / 2.0..(high * ROOM).max(low * ROOM)
+}

@@ -1,0 +1,234 @@
+//! What a comparison found: for people, and as files.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::groups::{normalised_chunk, normalised_groups};
+use super::taps::TapFidelity;
+use super::{Chunks, Facts, FidelityError, picture};
+use crate::backend::cpu::card::WeightBytes;
+use crate::golden::{Agreement, GroupAgreement};
+use crate::plot::encode_png;
+use crate::policy::Policy;
+use crate::program::StageKind;
+
+pub const REPORT_FILE: &str = "fidelity.json";
+pub const PICTURE_FILE: &str = "fidelity.png";
+
+/// Intermediate values that are listed, those of the lowest correlation.
+const WORST: usize = 15;
+
+/// How far the card's numbers are from f32.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    pub version: &'static str,
+    pub embodiment: String,
+    pub snapshot: PathBuf,
+    pub instruction: String,
+    /// Null when the noise was given explicitly.
+    pub seed: Option<u64>,
+    /// Whether the observation is one without meaning.
+    pub made_up_observation: bool,
+    /// What has computed each run.
+    pub reference: String,
+    pub card: String,
+    pub dtype_policy: &'static str,
+    pub math_fidelity: &'static str,
+    pub accumulation: &'static str,
+    pub weights: Option<Weights>,
+    /// Every action group in physical units.
+    pub groups: Vec<GroupAgreement>,
+    /// The same before decoding.
+    pub normalised_groups: Vec<GroupAgreement>,
+    /// All of them together, before decoding.
+    pub normalised: GroupAgreement,
+    /// Every intermediate value, in the order of the program.
+    pub taps: Vec<TapFidelity>,
+}
+
+/// Bytes of the weights that a request reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Weights {
+    /// Of products, by format.
+    pub products: BTreeMap<&'static str, u64>,
+    /// Norms, biases, embeddings and tables: bf16.
+    pub others: u64,
+}
+
+impl From<WeightBytes> for Weights {
+    fn from(bytes: WeightBytes) -> Self {
+        let products = bytes.products.into_iter().map(|(format, bytes)| (format.name(), bytes));
+        Self { products: products.collect(), others: bytes.others }
+    }
+}
+
+impl Report {
+    pub(super) fn new(
+        facts: Facts,
+        chunks: &Chunks,
+        policy: &Policy,
+        taps: Vec<TapFidelity>,
+    ) -> Result<Self, FidelityError> {
+        let Chunks { reference, card } = chunks;
+        let embodiment = policy.embodiment();
+        let [_, width] = policy.noise_shape();
+        let in_groups = |chunk: &[f32]| normalised_groups(embodiment, chunk, width);
+        let whole = |chunk: &[f32]| [normalised_chunk(embodiment, chunk, width)];
+        let (before, after) = (&reference.normalized, &card.normalized);
+        let normalised = Agreement::of(&whole(before), &whole(after))?.0.remove(0);
+        let numerics = facts.numerics;
+        Ok(Self {
+            version: reference.version.name(),
+            embodiment: reference.embodiment.clone(),
+            snapshot: policy.snapshot().to_owned(),
+            instruction: reference.instruction.clone(),
+            seed: reference.seed,
+            made_up_observation: facts.made_up,
+            reference: facts.reference,
+            card: policy.backend(),
+            dtype_policy: numerics.policy.name(),
+            math_fidelity: numerics.fidelity.name(),
+            accumulation: numerics.accumulation.name(),
+            weights: policy.weight_bytes(numerics.policy).map(Weights::from),
+            groups: Agreement::of(&reference.groups, &card.groups)?.0,
+            normalised_groups: Agreement::of(&in_groups(before), &in_groups(after))?.0,
+            normalised,
+            taps,
+        })
+    }
+
+    /// The values of the lowest correlation, worst first.
+    fn worst(&self, count: usize) -> Vec<&TapFidelity> {
+        let mut taps: Vec<&TapFidelity> = self.taps.iter().collect();
+        taps.sort_by(|a, b| b.loss().total_cmp(&a.loss()));
+        taps.truncate(count);
+        taps
+    }
+
+    /// Of every stage the value of the lowest correlation.
+    pub(super) fn worst_of_stages(&self) -> Vec<&TapFidelity> {
+        let of = |stage: StageKind| {
+            let taps = self.taps.iter().filter(move |tap| tap.stage == stage.name());
+            // The first of equals.
+            taps.reduce(|worst, tap| if tap.loss() > worst.loss() { tap } else { worst })
+        };
+        StageKind::ALL.into_iter().filter_map(of).collect()
+    }
+
+    /// Sentences and tables.
+    pub fn text(&self) -> String {
+        let mut text = self.heading();
+        text.push_str("\naction groups, in physical units and before decoding\n");
+        let header = ["group", "PCC", "concordance", "max|d|", "largest", "PCC before", "max|d|"];
+        let groups = self.groups.iter().zip(&self.normalised_groups);
+        let mut rows: Vec<Vec<String>> = groups.map(|(after, before)| row(after, before)).collect();
+        rows.push(whole_row(&self.normalised));
+        append_table(&mut text, &header, &rows);
+        for (title, taps) in [
+            ("worst intermediate values", self.worst(WORST)),
+            ("worst of every stage", self.worst_of_stages()),
+        ] {
+            let _ = writeln!(text, "\n{title}, of {}", self.taps.len());
+            let rows: Vec<Vec<String>> = taps.into_iter().map(tap_row).collect();
+            append_table(&mut text, &["value", "1 - PCC", "max|d|", "range", "stage"], &rows);
+        }
+        text
+    }
+
+    fn heading(&self) -> String {
+        let seed = self.seed.map_or("given noise".to_owned(), |seed| format!("seed {seed}"));
+        let made_up = if self.made_up_observation { ", a made-up observation" } else { "" };
+        let mut text = format!(
+            "{} {}, \"{}\", {seed}{made_up}\n{}\nagainst {}\n",
+            self.version, self.embodiment, self.instruction, self.card, self.reference
+        );
+        if let Some(Weights { products, others }) = &self.weights {
+            let products =
+                products.iter().map(|(format, bytes)| format!("{format} {}", size(*bytes)));
+            let products = products.collect::<Vec<_>>().join(", ");
+            let _ = writeln!(
+                text,
+                "weights of a request: products {products}; norms, biases, embeddings bf16 {}",
+                size(*others)
+            );
+        }
+        text
+    }
+}
+
+fn row(physical: &GroupAgreement, normalised: &GroupAgreement) -> Vec<String> {
+    vec![
+        physical.name.clone(),
+        share(physical.pcc),
+        share(physical.concordance),
+        format!("{:.2e}", physical.max_difference),
+        format!("{:.3}", physical.size),
+        share(normalised.pcc),
+        format!("{:.2e}", normalised.max_difference),
+    ]
+}
+
+/// That of the whole chunk, which has no physical unit.
+fn whole_row(normalised: &GroupAgreement) -> Vec<String> {
+    let mut row = row(normalised, normalised);
+    row[1..5].fill(String::new());
+    row
+}
+
+fn tap_row(tap: &TapFidelity) -> Vec<String> {
+    let loss = match tap.pcc {
+        Some(_) => format!("{:.2e}", tap.loss()),
+        None if tap.not_finite > 0 => format!("{} not finite", tap.not_finite),
+        None => "does not move".to_owned(),
+    };
+    vec![
+        tap.label(),
+        loss,
+        format!("{:.2e}", tap.max_difference),
+        format!("{:.3} .. {:.3}", tap.min, tap.max),
+        tap.stage.to_owned(),
+    ]
+}
+
+fn share(value: Option<f64>) -> String {
+    value.map_or("does not move".to_owned(), |value| format!("{value:.7}"))
+}
+
+fn size(bytes: u64) -> String {
+    let mega = bytes as f64 / 1e6;
+    if mega < 1e3 { format!("{mega:.1} MB") } else { format!("{:.2} GB", mega / 1e3) }
+}
+
+/// A table, its first column to the left and the others to the right.
+fn append_table(text: &mut String, header: &[&str], rows: &[Vec<String>]) {
+    let header: Vec<String> = header.iter().map(|name| (*name).to_owned()).collect();
+    let lines = || std::iter::once(&header).chain(rows);
+    let width =
+        |column: usize| lines().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    for row in lines() {
+        let _ = write!(text, "  {:width$}", row[0], width = widths[0]);
+        for (cell, width) in row.iter().zip(&widths).skip(1) {
+            let _ = write!(text, "  {cell:>width$}");
+        }
+        text.push('\n');
+    }
+}
+
+/// Writes report and picture into a folder, which is made if it is not there; files of these names are replaced.
+///
+/// # Errors
+/// What cannot be written.
+pub fn write(report: &Report, folder: &Path) -> Result<(), FidelityError> {
+    let failed = |path: &Path, error| FidelityError::Write { path: path.to_owned(), error };
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    let path = folder.join(REPORT_FILE);
+    let text = serde_json::to_string_pretty(report).map_err(|error| failed(&path, error.into()))?;
+    fs::write(&path, text + "\n").map_err(|error| failed(&path, error))?;
+    encode_png(&picture::draw(report)?, &folder.join(PICTURE_FILE))?;
+    Ok(())
+}
