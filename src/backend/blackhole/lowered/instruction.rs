@@ -129,7 +129,7 @@ instructions! {
     StreamPacket = 20 { offset: u32, bytes: u32, consumer: Core, credit: u32, }
     /// Feeder of a consumer: `count` times, as slots become free, gives a credit back to its reader.
     ReturnCredits = 21 { reader: Core, credit: u32, count: u32, }
-    /// Mover of a core that reads for itself: waits for a free slot of its own ring and reads a packet into it.
+    /// Mover or feeder of a core that reads for itself: waits for a free slot of its own ring and reads a packet into it.
     LoadPacket = 22 { bank: u32, offset: u32, bytes: u32, }
 
     /// Compute: `out = activation(x W + bias)` for one column of tiles of W, whose tiles come from the ring of packets, one

@@ -35,6 +35,11 @@ pub enum TraceError {
     SharedTiles { place: OpPlace, buffer: String },
     #[error("{place}: {fault}")]
     Layout { place: OpPlace, fault: LayoutFault },
+    #[error(
+        "'{name}' should have {expected} values and has {found}; a program is made for one layout, and for what its own prepare \
+         program exports"
+    )]
+    Contents { name: String, expected: usize, found: usize },
     #[error("there is no stage {stage}, the program has {stages}")]
     Stage { stage: usize, stages: usize },
     #[error(transparent)]

@@ -8,6 +8,7 @@
 //!
 //! The sums are those of the CPU's card numerics, so that after every program the buffers hold the same bits.
 
+mod contents;
 mod core;
 mod error;
 mod geometry;
@@ -15,18 +16,21 @@ mod memory;
 mod ops;
 mod program;
 mod report;
+mod runner;
 mod weights;
 mod written;
 
+pub use contents::Contents;
 pub use error::{OpPlace, TraceError};
 pub use memory::{Dram, Origin};
 pub use report::{StageReport, TraceReport};
+pub use runner::{RunError, Runner};
 
 use super::arena::ArenaPlan;
 use super::lowered::{DramBuffer, DramTable, Lowered};
 use super::numerics::DtypePolicy;
 use crate::checkpoint::Checkpoint;
-use crate::program::{BufferSource, Op, Program, StageKind, View};
+use crate::program::{BufferSource, Op, Program, View};
 use geometry::TileRange;
 use program::{ProgramWriter, Tables};
 use weights::Weights;

@@ -8,15 +8,14 @@ use super::weights::{Vector, Weights};
 use super::written::{Written, fills_tile};
 use crate::backend::blackhole::grid::{Core, L1_BYTES};
 use crate::backend::blackhole::lowered::{
-    BlockFormat, CoreProgram, DramBuffer, Instruction, L1Map, Lowered, PacketRing, Segment,
+    BlockFormat, CoreProgram, DramBuffer, Instruction, L1Map, Lowered, PacketRing,
+    STREAMS, Segment,
 };
 use crate::backend::blackhole::numerics::tile::SIDE;
 use crate::program::{Program, View, WeightId};
 
 /// Blocks begin where DRAM can be read to.
 const ALIGNMENT: u32 = 64;
-/// Name of the region that the streams of a core lie in.
-const STREAMS: &str = "streams";
 /// Bytes that are kept free for the streams of a core, and for what regions lose to their alignment.
 const STREAM_BYTES: u32 = 64 * 1024;
 /// Bytes of 16 values of bf16: a row of a face.
@@ -289,7 +288,7 @@ impl<'a> ProgramWriter<'a> {
             map.add(STREAMS, writer.streams.bytes());
             map.check(writer.core).map_err(|fault| TraceError::Layout { place, fault })?;
             let (core, ring) = (writer.core, self.ring);
-            cores.push(CoreProgram { core, map, semaphores: semaphores(), ring });
+            cores.push(CoreProgram { core, map, semaphores: semaphores(), ring, bank: None });
             streams.push(writer.streams);
         }
         let segment = Segment { name: place.to_string(), first_pass: 0, passes: 1, streams };

@@ -4,7 +4,6 @@
 use std::ops::Range;
 
 use crate::backend::blackhole::lowered::{BlockFormat, Instruction};
-use crate::backend::blackhole::numerics::tile::SIDE;
 use crate::backend::blackhole::trace::core::Block;
 use crate::backend::blackhole::trace::error::TraceError;
 use crate::backend::blackhole::trace::geometry::{Area, TileRange, by_rows};
@@ -261,6 +260,7 @@ pub fn reshape(program: &mut ProgramWriter<'_>, x: View, out: View) -> Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::blackhole::numerics::tile::SIDE;
 
     fn strip(rows: Range<usize>, columns: Range<usize>) -> Strip {
         let block = Block { address: 0, format: BlockFormat::Bf16, row_tiles: 1, column_tiles: 1 };
