@@ -6,13 +6,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use half::bf16;
-use memmap2::{Mmap, UncheckedAdvice};
+use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
 use safetensors::Dtype;
 use safetensors::tensor::TensorInfo;
 use serde_json::Value;
 
-use super::CheckpointError;
 use super::json;
+use super::{CheckpointError, TensorSpec};
 
 #[cfg(not(target_endian = "little"))]
 compile_error!("tensors are read in place, and safetensors files are little-endian");
@@ -105,6 +105,25 @@ impl Shard {
         let map = unsafe { Mmap::map(&file) }.map_err(io)?;
         let header = Header::parse(&map)
             .map_err(|problem| CheckpointError::Shard { path: path.to_owned(), problem })?;
+        Ok(Self { path: path.to_owned(), map, header })
+    }
+
+    /// Tensors of these names and shapes that are nothing but zeros. No file is read, and all of them share the bytes of
+    /// the largest, which the system hands out where they are read.
+    pub(super) fn of_shapes(path: &Path, tensors: &[TensorSpec]) -> Result<Self, CheckpointError> {
+        let describe = |spec: &TensorSpec| {
+            let values = spec.shape.iter().product::<usize>();
+            let data_offsets = (0, values * size_of::<bf16>());
+            let shape = spec.shape.clone();
+            (spec.name.clone(), TensorInfo { dtype: Dtype::BF16, shape, data_offsets })
+        };
+        let tensors: BTreeMap<String, TensorInfo> = tensors.iter().map(describe).collect();
+        let length = tensors.values().map(|info| info.data_offsets.1).max().unwrap_or_default();
+        let map = MmapOptions::new().len(length).no_reserve_swap().map_anon();
+        let map = map
+            .and_then(memmap2::MmapMut::make_read_only)
+            .map_err(|error| CheckpointError::Io { path: path.to_owned(), error })?;
+        let header = Header { data_start: 0, tensors };
         Ok(Self { path: path.to_owned(), map, header })
     }
 

@@ -9,9 +9,9 @@ use safetensors::Dtype;
 use safetensors::tensor::TensorInfo;
 use serde_json::Value;
 
-use super::CheckpointError;
 use super::json;
 use super::shard::Shard;
+use super::{CheckpointError, TensorSpec};
 
 /// File that says which shard holds which tensor.
 pub const INDEX_FILE: &str = "model.safetensors.index.json";
@@ -76,19 +76,36 @@ impl Checkpoint {
         Ok(())
     }
 
+    /// A checkpoint of these tensors in which every value is zero: what needs nothing but names and shapes can be made
+    /// from it. It is no file, and takes memory only for values that are read. `name` stands in messages.
+    ///
+    /// # Errors
+    /// The system has no address space for the largest of the tensors.
+    pub fn of_shapes(name: &str, tensors: &[TensorSpec]) -> Result<Self, CheckpointError> {
+        let dir = PathBuf::from(name);
+        let shard = Shard::of_shapes(&dir, tensors)?;
+        let mut checkpoint = Self { dir, shards: Vec::new(), tensors: BTreeMap::new() };
+        checkpoint.add_shard(shard);
+        Ok(checkpoint)
+    }
+
     fn add_single(&mut self) -> Result<(), CheckpointError> {
         let path = self.dir.join(SINGLE_FILE);
         if !path.exists() {
             return Err(CheckpointError::NoWeights { dir: self.dir.clone() });
         }
-        let shard = Shard::open(&path)?;
+        self.add_shard(Shard::open(&path)?);
+        Ok(())
+    }
+
+    /// Adds a shard that has all tensors.
+    fn add_shard(&mut self, shard: Shard) {
         let entries = shard.tensors().iter();
         let locate = |(name, info): (&String, &TensorInfo)| {
             (name.clone(), Location { shard: 0, info: info.clone() })
         };
         self.tensors = entries.map(locate).collect();
         self.shards.push(shard);
-        Ok(())
     }
 
     fn add_indexed(

@@ -7,6 +7,7 @@ mod contract;
 mod doctor;
 mod fidelity;
 mod golden;
+mod plan;
 mod policy_args;
 mod predict;
 mod progress;
@@ -65,6 +66,7 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     Fidelity(fidelity::FidelityArgs),
     Golden(golden::GoldenArgs),
+    Plan(Box<plan::PlanArgs>),
     Predict(predict::PredictArgs),
     MakeRecording(recording::MakeRecordingArgs),
     #[cfg(feature = "ros")]
@@ -126,6 +128,7 @@ pub fn run() -> anyhow::Result<()> {
         Command::Doctor(args) => doctor::run(&args),
         Command::Fidelity(args) => fidelity::run(&args),
         Command::Golden(args) => golden::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::MakeRecording(args) => recording::run(&args),
         #[cfg(feature = "ros")]

@@ -8,39 +8,12 @@ use super::errors::Errors;
 use super::pictures::Section;
 use super::report::Report;
 use super::svg::{class, svg};
-
-const STYLE: &str = include_str!("page.css");
-
-/// Text from outside, as it may stand in a page.
-pub fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            // Not allowed in a page at all.
-            c if c.is_control() && c != '\n' && c != '\t' => safe.push('\u{fffd}'),
-            c => safe.push(c),
-        }
-    }
-    safe
-}
+use crate::page::{END, begin, escaped, table};
 
 /// The page.
 pub fn page(replay: &Replay, sections: &[Section]) -> String {
     let report = &replay.report;
-    let mut page = String::new();
-    let title = format!("Replay of {}", report.recording.path);
-    // Writing to a string cannot fail.
-    let _ = write!(
-        page,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
-        escaped(&title)
-    );
+    let mut page = begin(&format!("Replay of {}", report.recording.path), "");
     let policy = &report.policy;
     let about = format!(
         "GR00T {} as {}, {} {}, seed {}, {} rows every {} ms; snapshot {}; {}",
@@ -54,6 +27,7 @@ pub fn page(replay: &Replay, sections: &[Section]) -> String {
         policy.snapshot,
         report.program
     );
+    // Writing to a string cannot fail.
     let _ = writeln!(page, "<p class=\"about\">{}</p>", escaped(&about));
     findings(&mut page, report);
     inputs(&mut page, report);
@@ -71,7 +45,7 @@ pub fn page(replay: &Replay, sections: &[Section]) -> String {
     }
     latency(&mut page, replay);
     refusals(&mut page, report);
-    page.push_str("</body>\n</html>\n");
+    page.push_str(END);
     page
 }
 
@@ -209,25 +183,6 @@ fn refusals(page: &mut String, report: &Report) {
     page.push_str("</details>\n");
 }
 
-/// Cells that begin with a digit stand to the right.
-fn table(page: &mut String, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
-    page.push_str("<div class=\"wide\"><table>\n<tr>");
-    for head in heads {
-        let _ = write!(page, "<th>{}</th>", escaped(head));
-    }
-    page.push_str("</tr>\n");
-    for row in rows {
-        page.push_str("<tr>");
-        for cell in row {
-            let is_number = cell.parse::<f64>().is_ok();
-            let class = if is_number { " class=\"number\"" } else { "" };
-            let _ = write!(page, "<td{class}>{}</td>", escaped(&cell));
-        }
-        page.push_str("</tr>\n");
-    }
-    page.push_str("</table></div>\n");
-}
-
 fn legend(page: &mut String, charts: &[Chart]) {
     let mut known: Vec<&Line> = Vec::new();
     for line in charts.iter().flat_map(|chart| &chart.lines) {
@@ -251,24 +206,4 @@ fn legend(page: &mut String, charts: &[Chart]) {
         page.push_str("<svg viewBox=\"0 0 28 10\"><path class=\"mark\" d=\"M14 0V10\"/></svg>new instruction, or jump of the clock");
     }
     page.push_str("</p>\n");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_from_outside_is_markup() {
-        assert_eq!(
-            escaped("<script>'a' & \"b\"\u{1b}"),
-            "&lt;script&gt;&#39;a&#39; &amp; &quot;b&quot;\u{fffd}"
-        );
-        let mut page = String::new();
-        table(&mut page, &["<x>"], [vec!["<y>".to_owned(), "1.5".to_owned()]].into_iter());
-        assert!(
-            page.contains("<th>&lt;x&gt;</th>") && page.contains("<td>&lt;y&gt;</td>"),
-            "{page}"
-        );
-        assert!(page.contains("<td class=\"number\">1.5</td>"), "{page}");
-    }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use super::chart::{Chart, Style, number, ticks};
-use super::html::escaped;
+use crate::page::escaped;
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 170.0;

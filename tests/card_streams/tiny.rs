@@ -22,7 +22,6 @@ const TEXT: [usize; 2] = [5, 3];
 
 /// The tiny synthetic checkpoint of a version, and its programs for one picture.
 pub struct Tiny {
-    pub version: Version,
     pub checkpoint: Arc<Checkpoint>,
     pub model: Box<dyn ModelPrograms>,
     pub layout: Layout,
@@ -58,7 +57,7 @@ impl Tiny {
             images: 1,
             grid: [grid; 2],
         };
-        Self { version, checkpoint: Arc::clone(snapshot.tensors()), model, layout, _dir: dir }
+        Self { checkpoint: Arc::clone(snapshot.tensors()), model, layout, _dir: dir }
     }
 
     pub fn prepare(&self) -> Program {

@@ -2,6 +2,7 @@
 
 pub mod arena;
 pub mod core_map;
+pub mod cost;
 pub mod grid;
 pub mod interpreter;
 pub mod lower;

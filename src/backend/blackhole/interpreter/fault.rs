@@ -119,6 +119,8 @@ pub enum Fault {
     },
     #[error("{place}: rows up to {rows} and columns up to {columns} are not in a block of {row_tiles} rows of tiles")]
     OutsideBlock { place: Box<Place>, rows: u64, columns: u64, row_tiles: u32 },
+    #[error("{place}: {rows} rows that follow {before} keys see more than the {keys} keys there are")]
+    FewKeys { place: Box<Place>, before: u32, rows: u32, keys: u32 },
     #[error("{place}: nobody has written {address} in '{region}'{}", if *zeroed { ", which was filled with zeros only" } else { "" })]
     ReadBeforeWrite { place: Box<Place>, address: usize, region: String, zeroed: bool },
     #[error("{place}: a whole tile is multiplied, and {address} in '{region}', beyond the last value, is {found}")]

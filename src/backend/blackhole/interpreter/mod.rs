@@ -36,7 +36,6 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
-pub use compute::CardNumerics;
 pub use engine::Halt;
 pub use fault::{Blocked, Fault};
 pub use place::Place;
@@ -53,6 +52,7 @@ use self::schedule::Ready;
 use super::arena::Arena;
 use super::grid::{BANKS, Core};
 use super::lowered::Lowered;
+use crate::backend::cpu::card::CardNumerics;
 
 /// The banks of DRAM that weights are read from.
 pub trait ArenaBytes {

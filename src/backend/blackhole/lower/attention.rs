@@ -32,8 +32,17 @@ impl Writer<'_> {
             Use::Values => (self.memory.v, self.memory.key_block),
             _ => (self.memory.context, self.memory.head_block),
         };
-        let height = self.memory.column_bytes(BlockFormat::Bf16);
+        let height = self.head_row_tiles(role) * BlockFormat::Bf16.tile_bytes();
         region + slot * block + column as u32 * height
+    }
+
+    /// Rows of tiles of such a block. Keys and values always have those of the longest ones: what fills up their columns
+    /// then stays where it is.
+    pub fn head_row_tiles(&self, role: Use) -> u32 {
+        match role {
+            Use::Keys | Use::Values => self.memory.key_tiles,
+            _ => self.memory.row_tiles,
+        }
     }
 
     pub fn attention(
@@ -84,7 +93,7 @@ impl Writer<'_> {
                     v: self.head_column(Use::Values, *head, 0),
                     row_tiles: self.memory.row_tiles,
                     rows: q.rows as u32,
-                    key_tiles,
+                    key_tiles: self.memory.key_tiles,
                     keys: k.rows as u32,
                     head_dim: shape.head_dim as u32,
                     scale: shape.scale,
@@ -127,21 +136,22 @@ impl Writer<'_> {
         }
         let faces = shape.head_dim / FACE;
         let buffer = self.dram_buffer(view.buffer, BlockFormat::Bf16);
-        let row_tiles = view.rows.div_ceil(tile::SIDE) as u32;
         let tile_bytes = BlockFormat::Bf16.tile_bytes();
-        let slot = (head / self.chip.heads()) as u32 * self.memory.key_block;
-        let region = if role == Use::Keys { self.memory.k } else { self.memory.v };
         for own in 0..faces {
             let face = head * faces + own;
             for half in 0..2 {
-                // The two rows of faces of a tile stand behind one another.
-                let below = half * 2 * FACE_BYTES;
-                let column = region + slot + (own / 2) as u32 * row_tiles * tile_bytes;
+                // The two rows of faces of a tile stand behind one another; the last tile may fill only one.
+                let count = view.rows.saturating_sub(half * FACE).div_ceil(tile::SIDE) as u32;
+                if count == 0 {
+                    continue;
+                }
+                let below = half as u32 * 2 * FACE_BYTES;
+                let column = self.head_column(role, head, own / 2);
                 let read = Instruction::ReadTiles {
                     buffer,
                     tile: (face / 2) as u32,
                     tile_step: column_tiles(shape.heads * shape.head_dim) as u32,
-                    count: row_tiles,
+                    count,
                     offset: below + face_offset(face),
                     bytes: FACE_BYTES,
                     address: column + below + face_offset(own),

@@ -120,8 +120,13 @@ impl Chip {
                 .map(|(name, initial)| Semaphore { name: (*name).to_owned(), initial: *initial })
                 .collect()
         };
-        let program =
-            |core, semaphores| CoreProgram { core, map: L1Map::default(), semaphores, ring: None, bank: None };
+        let program = |core, semaphores| CoreProgram {
+            core,
+            map: L1Map::default(),
+            semaphores,
+            ring: None,
+            bank: None,
+        };
         let mut cores: Vec<CoreProgram> =
             map.compute().map(|core| program(core, named(&compute::all(out_slots)))).collect();
         for core in &map.hubs {

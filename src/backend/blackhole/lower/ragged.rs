@@ -11,7 +11,7 @@ use crate::backend::blackhole::numerics::tile;
 use crate::program::{AttentionShape, View};
 
 /// Columns of tiles that the columns of a head lie in: the first, and how many.
-fn tiles_of(head: usize, width: usize) -> (usize, usize) {
+pub fn tiles_of(head: usize, width: usize) -> (usize, usize) {
     let first = head * width / tile::SIDE;
     (first, column_tiles((head + 1) * width) - first)
 }
@@ -24,7 +24,7 @@ pub fn most_tiles(width: usize) -> usize {
 impl Writer<'_> {
     /// Where column `column` of tiles of a head's queries, keys or values lands on its core, of blocks with `row_tiles` rows
     /// of tiles.
-    fn landing(&self, role: Use, head: usize, width: usize, column: usize, row_tiles: u32) -> u32 {
+    pub fn landing(&self, role: Use, head: usize, width: usize, column: usize, row_tiles: u32) -> u32 {
         let tall = self.memory.key_tiles.max(self.memory.row_tiles);
         let each = most_tiles(width) as u32 * tall * BlockFormat::Bf16.tile_bytes();
         let kind = match role {
@@ -116,7 +116,7 @@ impl Writer<'_> {
             x_column: (head * shape.head_dim - first * tile::SIDE) as u32,
             out: self.head_column(role, head, 0),
             out_format: BlockFormat::Bf16,
-            out_row_tiles: row_tiles,
+            out_row_tiles: self.head_row_tiles(role),
             out_row: 0,
             out_column: 0,
             rows: rows as u32,

@@ -1,12 +1,13 @@
 //! Where the buffers of the program stand in L1, for comparing them with what the CPU computes.
 
-use super::memory::column_tiles;
+use super::memory::{FACE, column_tiles};
+use super::ragged::tiles_of;
 use super::uses::Use;
 use super::writer::Writer;
 use crate::backend::blackhole::grid::Core;
 use crate::backend::blackhole::lowered::BlockFormat;
 use crate::backend::blackhole::numerics::tile;
-use crate::program::{BufferId, Op};
+use crate::program::{AttentionShape, BufferId, Op};
 
 /// Columns of a buffer in the L1 of one core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +83,7 @@ fn place(writer: &Writer<'_>, buffer: BufferId) -> Place {
     Place { first_row, rows, blocks }
 }
 
-/// The groups of 16 columns of every head.
+/// The columns of every head.
 fn heads(writer: &Writer<'_>, buffer: BufferId, role: Use) -> Vec<Block> {
     let shape = writer.ops.iter().find_map(|(_, op)| match op {
         Op::Attention { q, k, v, shape, .. } => {
@@ -91,6 +92,9 @@ fn heads(writer: &Writer<'_>, buffer: BufferId, role: Use) -> Vec<Block> {
         _ => None,
     });
     let Some(shape) = shape else { return Vec::new() };
+    if !shape.head_dim.is_multiple_of(FACE) {
+        return landed(writer, role, shape);
+    }
     let head = |head: usize| {
         (0..column_tiles(shape.head_dim)).map(move |column| {
             let first = column * tile::SIDE;
@@ -98,9 +102,29 @@ fn heads(writer: &Writer<'_>, buffer: BufferId, role: Use) -> Vec<Block> {
                 core: writer.chip.at(writer.chip.head(head % writer.chip.heads())),
                 address: writer.head_column(role, head, column),
                 format: BlockFormat::Bf16,
-                row_tiles: writer.memory.row_tiles,
+                row_tiles: writer.head_row_tiles(role),
                 first_column: (head * shape.head_dim + first) as u32,
                 columns: (shape.head_dim - first).min(tile::SIDE) as u32,
+            }
+        })
+    };
+    (0..shape.heads).flat_map(head).collect()
+}
+
+/// The columns of tiles that heads of odd widths are cut out of.
+fn landed(writer: &Writer<'_>, role: Use, shape: &AttentionShape) -> Vec<Block> {
+    let row_tiles = writer.memory.row_tiles;
+    let head = |head: usize| {
+        let (first, count) = tiles_of(head, shape.head_dim);
+        (0..count).map(move |column| {
+            let first_column = (first + column) * tile::SIDE;
+            Block {
+                core: writer.chip.at(writer.chip.head(head % writer.chip.heads())),
+                address: writer.landing(role, head, shape.head_dim, column, row_tiles),
+                format: BlockFormat::Bf16,
+                row_tiles,
+                first_column: first_column as u32,
+                columns: (shape.heads * shape.head_dim - first_column).min(tile::SIDE) as u32,
             }
         })
     };

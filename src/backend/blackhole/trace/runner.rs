@@ -3,9 +3,10 @@
 use super::contents::Contents;
 use super::{TraceError, TracePlan, TraceProgram};
 use crate::backend::blackhole::interpreter::{
-    ArenaBytes, CardNumerics, Dram, Fault, Machine, Report, Schedule,
+    ArenaBytes, Dram, Fault, Machine, Report, Schedule,
 };
 use crate::backend::blackhole::lowered::Lowered;
+use crate::backend::cpu::card::CardNumerics;
 use crate::program::View;
 
 /// The memory that programs hand on to one another.

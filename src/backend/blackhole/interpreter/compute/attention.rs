@@ -1,12 +1,12 @@
 //! Attention of one head.
 
-use super::kernels::{CardNumerics, attend};
 use crate::backend::blackhole::interpreter::core::CoreState;
 use crate::backend::blackhole::interpreter::fault::Fault;
 use crate::backend::blackhole::interpreter::place::At;
 use crate::backend::blackhole::interpreter::tiles::Part;
 use crate::backend::blackhole::lowered::{BlockFormat, Instruction};
 use crate::backend::blackhole::numerics::tile::SIDE;
+use crate::backend::cpu::card::{CardNumerics, attend};
 use crate::backend::cpu::mat::{Mat, MatMut};
 
 pub fn run(
@@ -31,6 +31,10 @@ pub fn run(
     else {
         return Err(Fault::WrongEngine { place: at.place() });
     };
+    let seen = |before: &u32| u64::from(*before) + u64::from(rows);
+    if let Some(before) = before.filter(|before| seen(before) > keys.into()) {
+        return Err(Fault::FewKeys { place: at.place(), before, rows, keys });
+    }
     let (queries, others) = (Part::new(rows, head_dim), Part::new(keys, head_dim));
     let q = core.block(at, q, BlockFormat::Bf16, row_tiles, queries)?;
     let k = core.block(at, k, BlockFormat::Bf16, key_tiles, others)?;

@@ -4,19 +4,17 @@
 mod activate;
 mod attention;
 mod elementwise;
-mod kernels;
 mod norm;
 pub mod product;
 mod rearrange;
 mod rope;
 mod row_norm;
 
-pub use kernels::CardNumerics;
-
 use super::core::CoreState;
 use super::fault::Fault;
 use super::place::At;
 use crate::backend::blackhole::lowered::Instruction;
+use crate::backend::cpu::card::CardNumerics;
 
 /// An instruction that waits for nothing.
 pub fn run(

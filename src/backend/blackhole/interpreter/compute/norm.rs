@@ -1,12 +1,12 @@
 //! Norms of rows whose columns lie on several cores.
 
-use super::kernels;
 use crate::backend::blackhole::interpreter::core::CoreState;
 use crate::backend::blackhole::interpreter::fault::Fault;
 use crate::backend::blackhole::interpreter::place::At;
 use crate::backend::blackhole::interpreter::tiles::Part;
 use crate::backend::blackhole::lowered::{BlockFormat, Instruction};
 use crate::backend::blackhole::numerics::tile::SIDE;
+use crate::backend::cpu::card::Moments;
 
 pub fn run(core: &mut CoreState<'_>, at: At<'_>, instruction: &Instruction) -> Result<(), Fault> {
     match instruction {
@@ -24,8 +24,8 @@ fn moments(core: &mut CoreState<'_>, at: At<'_>, instruction: &Instruction) -> R
     let block = core.column_block(at, x, format, rows.div_ceil(SIDE as u32), part)?;
     let values = core.read(at, block, part)?;
     let of_row = |row| {
-        let moments = kernels::Moments::of(row);
-        [moments.sum, moments.squares]
+        let Moments { sum, squares } = Moments::of(row);
+        [sum, squares]
     };
     let pairs: Vec<[f32; 2]> = values.chunks_exact(part.columns).map(of_row).collect();
     core.set_pairs(at, out, &pairs)
@@ -35,14 +35,14 @@ fn combine(core: &mut CoreState<'_>, at: At<'_>, instruction: &Instruction) -> R
     let &Instruction::Combine { parts, step, count, rows, width, eps, out } = instruction else {
         return Err(Fault::WrongEngine { place: at.place() });
     };
-    let mut totals = vec![kernels::Moments::default(); rows as usize];
+    let mut totals = vec![Moments::default(); rows as usize];
     for part in 0..u64::from(count) {
         let pairs = core.pairs(at, u64::from(parts) + part * u64::from(step), rows)?;
         for (total, [sum, squares]) in totals.iter_mut().zip(pairs) {
-            total.add(kernels::Moments { sum, squares });
+            *total = total.add(Moments { sum, squares });
         }
     }
-    let statistics = |total: &kernels::Moments| {
+    let statistics = |total: &Moments| {
         let (mean, factor) = total.mean_and_factor(width as usize, eps);
         [mean, factor]
     };

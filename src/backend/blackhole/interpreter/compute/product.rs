@@ -2,7 +2,6 @@
 
 use half::bf16;
 
-use super::kernels::{CardNumerics, linear};
 use crate::backend::blackhole::interpreter::Machine;
 use crate::backend::blackhole::interpreter::core::CoreState;
 use crate::backend::blackhole::interpreter::engine::{Begun, Progress};
@@ -13,6 +12,7 @@ use crate::backend::blackhole::interpreter::tiles::Part;
 use crate::backend::blackhole::lowered::Instruction;
 use crate::backend::blackhole::numerics::tile::SIDE;
 use crate::backend::blackhole::numerics::{TileFormat, unpack_matrix};
+use crate::backend::cpu::card::{CardNumerics, linear};
 use crate::backend::cpu::mat::{Bias, Mat, MatMut, WeightBlock};
 use crate::program::Orientation;
 

@@ -3,11 +3,12 @@
 use half::bf16;
 
 use crate::backend::blackhole::grid::Core;
-use crate::backend::blackhole::interpreter::{CardNumerics, Fault, Machine, Schedule};
+use crate::backend::blackhole::interpreter::{Fault, Machine, Schedule};
 use crate::backend::blackhole::lowered::{
     BlockFormat, CoreProgram, DramBuffer, Engine, Instruction, L1Map, Lowered, PacketRing,
     STREAMS, Segment, Semaphore, Step, Streams,
 };
+use crate::backend::cpu::card::CardNumerics;
 
 /// A program with its inputs.
 pub struct Built {
@@ -120,4 +121,8 @@ pub fn numbers(seed: u32, count: usize) -> Vec<f32> {
     let mut numbers = rand_mt::Mt::new(seed);
     let value = |_| numbers.next_u32() as f32 / u32::MAX as f32 * 2.0 - 1.0;
     (0..count).map(value).map(|value| bf16::from_f32(value).to_f32()).collect()
+}
+
+pub fn step(op: u32, instruction: Instruction) -> Step {
+    Step { op, instruction }
 }

@@ -8,6 +8,7 @@ mod packets;
 mod product;
 mod relay;
 mod single;
+mod speed_tmp;
 
 use build::Built;
 

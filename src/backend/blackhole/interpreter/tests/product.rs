@@ -6,11 +6,11 @@ use super::build::{Built, numbers, signal, wait};
 use super::relay::{read, write};
 use super::run;
 use crate::backend::blackhole::grid::Core;
-use crate::backend::blackhole::interpreter::compute::kernels::{CardNumerics, linear};
 use crate::backend::blackhole::lowered::{BlockFormat, Engine, Instruction, PACKET_BYTES};
 use crate::backend::blackhole::numerics::{
     Accumulation, MathFidelity, MatrixView, TileFormat, pack_matrix, unpack_matrix,
 };
+use crate::backend::cpu::card::{CardNumerics, linear};
 use crate::backend::cpu::mat::{Bias, Mat, MatMut, WeightBlock};
 use crate::program::{Activation, Orientation};
 

@@ -1,0 +1,113 @@
+//! `plan`: what a request would cost on a card.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::{ArgGroup, Args};
+
+use super::WrongUsage;
+use crate::backend::blackhole::core_map;
+use crate::backend::blackhole::cost::{Assumptions, RATES, Rate, Rates};
+use crate::backend::blackhole::numerics::{DtypePolicy, MathFidelity};
+use crate::contract::Version;
+use crate::plan::{self, PlanError, Planned, Request, Wanted};
+
+/// Plan what a request would cost on a Blackhole card, from shapes and documented rates; needs neither card nor weights.
+///
+/// Every operation is counted: bytes of DRAM by bank, bytes through the network on chip, products of tiles, instructions of
+/// the vector unit. The layout is that of the serving documents' demonstration, beside whose measured times the sums stand.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("network").required(true), after_long_help = rates())]
+pub struct PlanArgs {
+    /// The released network of a version: n15, n16 or n17.
+    #[arg(long, group = "network")]
+    version: Option<Version>,
+    /// The network of a snapshot directory instead.
+    #[arg(long, group = "network")]
+    snapshot: Option<PathBuf>,
+    /// Pictures: cameras times frames per camera.
+    #[arg(long, value_name = "N")]
+    images: Option<usize>,
+    /// Tokens of the instruction.
+    #[arg(long, value_name = "N")]
+    text_tokens: Option<usize>,
+    /// Rows and columns of patches of a picture, n17 only (default 16x28).
+    #[arg(long, value_name = "ROWSxCOLUMNS", value_parser = grid)]
+    grid: Option<[usize; 2]>,
+    /// Count what depends on the instruction alone, which is otherwise kept from the request before.
+    #[arg(long)]
+    new_instruction: bool,
+    /// Leave out the vision work of the older half of the pictures, which were seen as new ones before; n17 only.
+    #[arg(long)]
+    history_cache: bool,
+    /// Which weights are bfp8_b. `mixed` takes the least time; the serving documents have `mixed_dit`.
+    #[arg(long, value_enum, default_value_t = DtypePolicy::Mixed)]
+    dtype_policy: DtypePolicy,
+    /// How many bits of its operands the matrix engine multiplies.
+    #[arg(long, value_enum, default_value_t)]
+    math_fidelity: MathFidelity,
+    /// Where the readers of the persistent program stand.
+    #[arg(long, value_enum, default_value_t)]
+    core_layout: core_map::Layout,
+    /// Another rate; may be repeated. `--help` lists them.
+    #[arg(long, value_name = "NAME=VALUE")]
+    rate: Vec<String>,
+    /// Write plan.json and plan.html into this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print plan.json instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+/// All rates with their sources.
+fn rates() -> String {
+    let row = |rate: &Rate| {
+        format!("  {} = {} {}\n     {}", rate.name, rate.default, rate.unit, rate.text)
+    };
+    format!("Rates:\n{}", RATES.iter().map(row).collect::<Vec<_>>().join("\n"))
+}
+
+fn grid(text: &str) -> Result<[usize; 2], String> {
+    let sides = text
+        .split_once('x')
+        .and_then(|(rows, columns)| Some([rows.parse().ok()?, columns.parse().ok()?]));
+    sides.ok_or_else(|| "rows x columns are needed, such as 16x28".to_owned())
+}
+
+pub fn run(args: &PlanArgs) -> anyhow::Result<()> {
+    let request = request(args).map_err(with_status)?;
+    let planned = match (&args.snapshot, args.version) {
+        (Some(dir), _) => Planned::of_snapshot(dir),
+        (None, Some(version)) => Planned::released(version),
+        (None, None) => bail!("neither --version nor --snapshot"),
+    };
+    let planned = planned.map_err(with_status)?;
+    let report = plan::report(&planned, &request).map_err(with_status)?;
+    if let Some(folder) = &args.out {
+        plan::write(&report, folder).map_err(with_status)?;
+    }
+    if args.json {
+        return super::print(&(serde_json::to_string_pretty(&report)? + "\n"));
+    }
+    super::print(&plan::text(&report))
+}
+
+fn request(args: &PlanArgs) -> Result<Request, PlanError> {
+    let mut rates = Rates::default();
+    for text in &args.rate {
+        rates.set(text)?;
+    }
+    Ok(Request {
+        wanted: Wanted { images: args.images, text_tokens: args.text_tokens, grid: args.grid },
+        assumptions: Assumptions { policy: args.dtype_policy, fidelity: args.math_fidelity, rates },
+        new_instruction: args.new_instruction,
+        history_cache: args.history_cache,
+        core_layout: args.core_layout,
+    })
+}
+
+/// Wrong arguments end with status 2.
+fn with_status(error: PlanError) -> anyhow::Error {
+    if error.is_usage() { WrongUsage(error.to_string()).into() } else { error.into() }
+}

@@ -1,0 +1,42 @@
+//! Why there is no plan.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::backend::blackhole::cost::RateError;
+use crate::checkpoint::CheckpointError;
+use crate::contract::Version;
+use crate::encode::prompt::MAX_PROMPT_TOKENS;
+
+use super::layout::MAX_IMAGES;
+
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    #[error("{images} pictures cannot be planned; accepted: 1 to {MAX_IMAGES}")]
+    Images { images: usize },
+    #[error("the pictures of {version} have {} x {} patches, and no other grid is served; leave out the grid", served[0], served[1])]
+    GridIsFixed { version: Version, served: [usize; 2] },
+    #[error("a grid of {} x {} patches cannot be planned; accepted: multiples of {merge}, as rows x columns, such as 16x28", grid[0], grid[1])]
+    Grid { grid: [usize; 2], merge: usize },
+    #[error(
+        "the prompt would have {tokens} tokens; at most {MAX_PROMPT_TOKENS} are accepted: fewer pictures, patches or tokens of the instruction"
+    )]
+    Tokens { tokens: usize },
+    #[error("{version} sees no frame twice, so that there is no history to keep; accepted: n17")]
+    NoHistory { version: Version },
+    #[error("of {images} pictures, half cannot be frames of before; accepted: an even number")]
+    OddHistory { images: usize },
+    #[error(transparent)]
+    Rate(#[from] RateError),
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    #[error("cannot write {}: {error}", path.display())]
+    Write { path: PathBuf, error: io::Error },
+}
+
+impl PlanError {
+    /// Whether the arguments are at fault.
+    pub fn is_usage(&self) -> bool {
+        !matches!(self, Self::Checkpoint(_) | Self::Write { .. })
+    }
+}

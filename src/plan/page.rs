@@ -1,0 +1,84 @@
+//! A plan as one HTML page.
+
+use std::fmt::Write;
+
+use super::report::Report;
+use super::table::{
+    GROUP_HEADS, NO_MEASUREMENT, POLICY_HEADS, STAGE_HEADS, about, group_rows, policy_rows,
+    stage_name, stage_rows,
+};
+use super::{bars, core_maps};
+use crate::backend::blackhole::cost::RATES;
+use crate::page::{END, begin, escaped, table};
+
+const STYLE: &str = include_str!("plan.css");
+
+/// The page.
+pub fn page(report: &Report) -> String {
+    let mut page = begin(&format!("Plan of GR00T {} on a Blackhole card", report.version), STYLE);
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        page,
+        "<p class=\"about\">{}</p>\n<p class=\"about\">{NO_MEASUREMENT} {}</p>",
+        escaped(&about(report)),
+        escaped(&report.program)
+    );
+    page.push_str("<h2>Stages</h2>\n");
+    table(&mut page, &STAGE_HEADS, stage_rows(report).into_iter());
+    page.push_str(&bars::parts(&report.total, report.goal.as_ref().map(|goal| goal.goal_s)));
+    findings(&mut page, report);
+    page.push_str("<h2>Most expensive operations</h2>\n");
+    table(&mut page, &GROUP_HEADS, group_rows(report).into_iter());
+    page.push_str("<h2>Cores</h2>\n<p class=\"about\">Milliseconds of arithmetic in a request; for readers, of reading.</p>\n<div class=\"maps\">\n");
+    let traced = "vision, language model and adapter: programs on all cores";
+    page.push_str(&core_maps::map(traced, &report.cores.traced));
+    page.push_str(&core_maps::map("Euler steps: one program", &report.cores.persistent));
+    page.push_str("</div>\n<h2>Banks of DRAM</h2>\n");
+    page.push_str(&core_maps::banks(report.bank_bytes));
+    operations(&mut page, report);
+    page.push_str("<h2>Weights</h2>\n");
+    table(&mut page, &POLICY_HEADS, policy_rows(report).into_iter());
+    rates(&mut page, report);
+    page.push_str(END);
+    page
+}
+
+fn findings(page: &mut String, report: &Report) {
+    page.push_str("<ul>\n");
+    for finding in &report.findings {
+        let class = match (finding.contains("BROKEN"), finding.contains("kept, with")) {
+            (true, _) => " class=\"bad\"",
+            (false, true) => " class=\"good\"",
+            (false, false) => "",
+        };
+        let _ = writeln!(page, "<li{class}>{}</li>", escaped(finding));
+    }
+    page.push_str("</ul>\n");
+}
+
+fn operations(page: &mut String, report: &Report) {
+    page.push_str("<h2>Operations</h2>\n");
+    page.push_str(&bars::legend());
+    let groups = report.stages.iter().flat_map(|stage| &stage.groups);
+    let longest_s = groups.map(|group| group.total_s).fold(0.0, f64::max);
+    for stage in &report.stages {
+        let _ = writeln!(page, "<h3>{}</h3>", escaped(&stage_name(stage)));
+        page.push_str(&bars::strip(stage));
+        page.push_str(&bars::groups(stage, longest_s));
+    }
+}
+
+fn rates(page: &mut String, report: &Report) {
+    page.push_str("<h2>Rates</h2>\n");
+    let values = serde_json::to_value(&report.rates).unwrap_or_default();
+    let rows = RATES.iter().map(|rate| {
+        let value = values.get(rate.name).and_then(serde_json::Value::as_f64);
+        vec![
+            rate.name.to_owned(),
+            value.map_or(String::new(), |value| value.to_string()),
+            rate.unit.to_owned(),
+            rate.text.trim().to_owned(),
+        ]
+    });
+    table(page, &["rate", "value", "unit", "what it is, and its source"], rows);
+}

@@ -1,0 +1,122 @@
+//! A plan as `plan.json` has it. Times are seconds.
+
+use serde::Serialize;
+
+use super::cores::CoreLoad;
+use super::host::Host;
+use crate::backend::blackhole::cost::{BANKS, Bound, Group, OpCost, Rates};
+
+/// Of `plan.json`.
+pub const SCHEMA: u32 = 1;
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    pub schema: u32,
+    pub program: String,
+    pub version: String,
+    /// Such as `released network`, or the directory of a snapshot.
+    pub network: String,
+    pub layout: LayoutFacts,
+    pub dtype_policy: &'static str,
+    pub math_fidelity: &'static str,
+    pub rates: Rates,
+    pub stages: Vec<StageReport>,
+    /// Of the stages that count.
+    pub total: Total,
+    /// The goal of this layout, where there is one.
+    pub goal: Option<Goal>,
+    /// Totals with all weights as each policy has them.
+    pub policies: Vec<PolicyTotal>,
+    /// The most expensive operations, those of equal blocks together.
+    pub largest: Vec<Group>,
+    /// Bytes that every bank delivers or takes.
+    pub bank_bytes: [u64; BANKS],
+    pub host: Host,
+    pub cores: Cores,
+    /// What the plan says, in sentences.
+    pub findings: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LayoutFacts {
+    pub images: usize,
+    /// Rows and columns of patches of a picture.
+    pub grid: [usize; 2],
+    /// Of the whole sequence, and of the instruction in it.
+    pub tokens: usize,
+    pub text_tokens: usize,
+    /// Whether what depends on the instruction alone is computed.
+    pub new_instruction: bool,
+    /// Whether what the frames of before were seen as is still there.
+    pub history_cache: bool,
+}
+
+/// A stage; `operations` are in their order.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StageReport {
+    pub stage: &'static str,
+    /// It depends on the instruction alone.
+    pub of_instruction: bool,
+    /// What it wrote is still there: it is not in any total.
+    pub kept: bool,
+    pub programs: usize,
+    pub weight_bytes: u64,
+    pub bank_bytes: [u64; BANKS],
+    pub memory_s: f64,
+    pub noc_s: f64,
+    pub arithmetic_s: f64,
+    pub dispatch_s: f64,
+    /// The larger of the three, operation by operation, and the starts of programs.
+    pub total_s: f64,
+    pub rates_alone_s: f64,
+    pub bound: Bound,
+    /// Measured by the serving documents; for a stage in two parts, with the last of them.
+    pub documents_s: Option<f64>,
+    pub groups: Vec<Group>,
+    pub operations: Vec<OpCost>,
+}
+
+/// Sums over the stages that count, each with more in it than the one before it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Total {
+    /// The larger of DRAM and matrix engine, operation by operation.
+    pub rates_alone_s: f64,
+    /// With whole tiles on whole cores.
+    pub whole_tiles_s: f64,
+    /// With vector unit and network.
+    pub operations_s: f64,
+    /// With the starts of programs.
+    pub total_s: f64,
+    pub weight_bytes: u64,
+    /// Measured by the serving documents.
+    pub documents_s: Option<f64>,
+}
+
+/// What is to be reached at the documents' streaming rates and half of HiFi2.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Goal {
+    pub goal_s: f64,
+    /// By `rates_alone_s`, which is what the goal speaks of.
+    pub met_at_the_rates: bool,
+    /// By `total_s`.
+    pub met: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PolicyTotal {
+    pub dtype_policy: &'static str,
+    pub weight_bytes: u64,
+    pub rates_alone_s: f64,
+    pub total_s: f64,
+    pub met_at_the_rates: Option<bool>,
+}
+
+/// Loads of all cores.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cores {
+    /// Of vision, language model and adapter.
+    pub traced: Vec<CoreLoad>,
+    /// Of the Euler steps.
+    pub persistent: Vec<CoreLoad>,
+}
