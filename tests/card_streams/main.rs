@@ -1,5 +1,9 @@
 //! The lowered form of tiny networks, and what its interpreter computes.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod equality;
 mod lowering;
 mod tiny;
+mod trace_plans;
+mod traces;

@@ -209,7 +209,7 @@ impl Attention {
             keys: keys as u32,
             head_dim: self.shape.head_dim as u32,
             scale: self.shape.scale,
-            before: self.shape.causal.then_some((keys - queries + first) as u32),
+            before: self.shape.causal.then(|| (keys - queries + first) as u32),
             out: context.address,
         });
     }
