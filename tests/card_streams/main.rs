@@ -1,6 +1,10 @@
 //! The lowered form of tiny networks, and what its interpreter computes.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod equality;
 mod lowering;
 mod mutations;
 mod tiny;
+mod trace_plans;
+mod traces;

@@ -14,52 +14,94 @@ use gr00t_blackhole::contract::{PredictOptions, TapSink, Version};
 use gr00t_blackhole::encode::ModelInput;
 use gr00t_blackhole::prepared::{Cache, Values};
 use gr00t_blackhole::program::{
-    BufferId, BufferSource, Input, Layout, ModelPrograms, Op, Program, StageKind, n15, n16, n17,
+    BufferId, BufferSource, IndexInput, Input, Layout, ModelPrograms, Op, Program, StageKind, n15, n16, n17,
 };
 
-/// Text tokens before and behind the picture.
-const TEXT: [usize; 2] = [5, 3];
-
-/// The tiny synthetic checkpoint of a version, and its programs for one picture.
+/// The tiny synthetic checkpoint of a version, and its programs for one layout.
 pub struct Tiny {
     pub checkpoint: Arc<Checkpoint>,
     pub model: Box<dyn ModelPrograms>,
     pub layout: Layout,
+    /// A request; without one it is made up.
+    input: Option<ModelInput>,
     _dir: tempfile::TempDir,
 }
 
+/// What a request is about.
+#[derive(Clone, Copy)]
+pub struct Prompt {
+    /// Text tokens before and behind the pictures.
+    pub text: [usize; 2],
+    pub images: usize,
+    /// Patches of a picture, where the network does not say.
+    pub grid: [usize; 2],
+}
+
+const ONE_PICTURE: Prompt = Prompt { text: [5, 3], images: 1, grid: [4, 4] };
+
 impl Tiny {
+    /// For one picture.
     pub fn new(version: Version) -> Self {
+        Self::of(version, ONE_PICTURE)
+    }
+
+    pub fn of(version: Version, prompt: Prompt) -> Self {
+        let Prompt { text: [leading_tokens, behind], images, grid } = prompt;
+        let open = Open::new(version, leading_tokens);
+        let (grid, patches_per_token) = match open.side {
+            Some((side, patches_per_token)) => ([side; 2], patches_per_token),
+            None => (grid, 4),
+        };
+        let image_tokens = images * grid[0] * grid[1] / patches_per_token;
+        let tokens = leading_tokens + image_tokens + behind;
+        open.into_tiny(Layout { tokens, leading_tokens, images, grid }, None)
+    }
+
+    /// For a request, whose first picture begins behind so many tokens of a prefix.
+    pub fn for_request(version: Version, input: ModelInput, prefix_tokens: usize) -> Self {
+        Open::new(version, prefix_tokens).into_tiny(input.layout(), Some(input))
+    }
+}
+
+/// A tiny network that no layout is chosen for.
+struct Open {
+    checkpoint: Arc<Checkpoint>,
+    model: Box<dyn ModelPrograms>,
+    /// Patches along the sides of a picture and patches that become a token, where all pictures are alike.
+    side: Option<(usize, usize)>,
+    dir: tempfile::TempDir,
+}
+
+impl Open {
+    fn new(version: Version, prefix_tokens: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("tiny");
         synth::write(version, Size::Tiny, &path, &|_, _| {}).unwrap();
         let snapshot = Snapshot::open(&path).unwrap();
         let slot = 0;
-        let (model, grid, patches_per_token): (Box<dyn ModelPrograms>, _, _) =
-            match snapshot.network() {
-                Network::N15(config) => {
-                    let grid = config.vision.grid();
-                    (Box::new(n15::Model { config: config.clone(), slot }), grid, 1)
-                }
-                Network::N16(config, _) => {
-                    let grid = config.vision.grid();
-                    (Box::new(n16::Model { config: config.clone(), slot }), grid, 4)
-                }
-                Network::N17(config, _) => {
-                    let config = config.clone();
-                    (Box::new(n17::Model { config, slot, prefix_tokens: TEXT[0] }), 4, 4)
-                }
-            };
-        let image_tokens = grid * grid / patches_per_token;
-        let layout = Layout {
-            tokens: TEXT[0] + image_tokens + TEXT[1],
-            leading_tokens: TEXT[0],
-            images: 1,
-            grid: [grid; 2],
+        let (model, side): (Box<dyn ModelPrograms>, _) = match snapshot.network() {
+            Network::N15(config) => {
+                let side = Some((config.vision.grid(), 1));
+                (Box::new(n15::Model { config: config.clone(), slot }), side)
+            }
+            Network::N16(config, _) => {
+                let side = Some((config.vision.grid(), 4));
+                (Box::new(n16::Model { config: config.clone(), slot }), side)
+            }
+            Network::N17(config, _) => {
+                (Box::new(n17::Model { config: config.clone(), slot, prefix_tokens }), None)
+            }
         };
-        Self { checkpoint: Arc::clone(snapshot.tensors()), model, layout, _dir: dir }
+        Self { checkpoint: Arc::clone(snapshot.tensors()), model, side, dir }
     }
 
+    fn into_tiny(self, layout: Layout, input: Option<ModelInput>) -> Tiny {
+        let Self { checkpoint, model, dir, .. } = self;
+        Tiny { checkpoint, model, layout, input, _dir: dir }
+    }
+}
+
+impl Tiny {
     pub fn prepare(&self) -> Program {
         self.model.prepare(&self.checkpoint).unwrap()
     }
@@ -124,7 +166,7 @@ const IMAGE_TOKEN: u32 = 3;
 impl Tiny {
     pub fn reference(self, numerics: CardNumerics) -> (Arc<Checkpoint>, Reference) {
         let (prepare, program) = (self.prepare(), self.request());
-        let input = self.input(&program);
+        let input = self.input.clone().unwrap_or_else(|| self.made_up_input(&program));
         let Tiny { checkpoint, model, .. } = self;
         let tapped = Box::new(Tapped(model));
         let mut backend =
@@ -142,7 +184,7 @@ impl Tiny {
     }
 
     /// An input with meaningless, lively values.
-    fn input(&self, program: &Program) -> ModelInput {
+    fn made_up_input(&self, program: &Program) -> ModelInput {
         let values = |kind: Input, range: f32| -> Vec<f32> {
             let spec = program.buffers.iter().find(|spec| spec.source == BufferSource::Input(kind));
             let count = spec.map_or(0, |spec| spec.rows * spec.cols);
@@ -150,7 +192,11 @@ impl Tiny {
             (0..count).map(|i| range * noise(i + kind as usize)).collect()
         };
         let Layout { tokens, leading_tokens, images, grid } = self.layout;
-        let image_tokens = tokens - TEXT[0] - TEXT[1];
+        let image_tokens: usize = program
+            .indices
+            .iter()
+            .find(|list| list.input == IndexInput::ImageRows)
+            .map_or(0, |list| list.len);
         let token_ids = (0..tokens).map(|at| {
             let is_image = (leading_tokens..leading_tokens + image_tokens).contains(&at);
             if is_image { IMAGE_TOKEN } else { IMAGE_TOKEN + 1 + at as u32 % 20 }

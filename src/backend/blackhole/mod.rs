@@ -8,3 +8,4 @@ pub mod interpreter;
 pub mod lower;
 pub mod lowered;
 pub mod numerics;
+pub mod trace;

@@ -34,6 +34,7 @@ pub use cut::{Packet, TileRun};
 pub use error::ArenaError;
 pub use file::FileProblem;
 pub use hoist::HoistRules;
+pub(super) use pack::values as weight_values;
 pub use plan::{ArenaPlan, PlannedBlob, PlannedPart, PlannedShard, PlannedStream};
 pub use report::{ArenaReport, Banks, FormatReport, PartReport};
 pub use spec::{Blob, PartSpec, Shard, StreamSpec};

@@ -173,6 +173,10 @@ impl<'a> Machine<'a> {
                 self.transfer(at, core, instruction)?;
                 Ok(Progress::Finished)
             }
+            Instruction::ReadRows { .. } => {
+                self.read_rows(at, core, instruction)?;
+                Ok(Progress::Finished)
+            }
             Instruction::StreamPacket { .. }
             | Instruction::ReturnCredits { .. }
             | Instruction::LoadPacket { .. } => self.packets(at, core, instruction, begun),

@@ -76,6 +76,27 @@ pub enum Fault {
     #[error("core {core}: its ring has {slots} slots, and there are {credits} credits for them")]
     RingCredits { core: Core, slots: u32, credits: u64 },
 
+    #[error("{place}: there is no table {table}, there are {count}")]
+    NoTable { place: Box<Place>, table: u32, count: usize },
+    #[error("{place}: {bytes} bytes from {offset} on reach beyond a row of '{table}', which has {row_bytes}")]
+    RowPart { place: Box<Place>, table: String, offset: u32, bytes: u32, row_bytes: u32 },
+    #[error("{place}: table '{table}' has {rows} rows, none of number {row}")]
+    NoRow { place: Box<Place>, table: String, row: u32, rows: u32 },
+    #[error("{place}: a word of the list is {word}; there are {limit} rows")]
+    ListWord { place: Box<Place>, word: u32, limit: u32 },
+    #[error("{place}: columns up to {end} of {columns} are wanted")]
+    Strip { place: Box<Place>, end: u64, columns: u32 },
+    #[error("{place}: {columns} columns are no whole number of groups of {group}")]
+    Groups { place: Box<Place>, columns: u32, group: u32 },
+    #[error("{place}: a norm has two vectors, or none where it does not scale")]
+    NormVectors { place: Box<Place> },
+
+    #[error("what stands in DRAM is that of a program with other buffers or tables")]
+    OtherDram,
+    #[error("there is no table {table}, there are {count}")]
+    UnknownTable { table: usize, count: usize },
+    #[error("table '{table}' has {expected} bytes, not {found}")]
+    TableBytes { table: String, expected: usize, found: usize },
     #[error("there is no buffer {buffer}, there are {count}")]
     UnknownBuffer { buffer: usize, count: usize },
     #[error("core {core} is no core of the program")]

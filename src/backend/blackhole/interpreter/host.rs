@@ -31,9 +31,19 @@ impl Machine<'_> {
 
     /// As [`Self::read_buffer`], from a row on.
     pub fn read_buffer_from(&mut self, index: usize, first_row: usize) -> Result<Vec<f32>, Fault> {
+        let (_, part) = self.buffer(index)?;
+        self.read_buffer_rows(index, first_row..part.rows)
+    }
+
+    /// As [`Self::read_buffer`], some of its rows.
+    pub fn read_buffer_rows(
+        &mut self,
+        index: usize,
+        rows: Range<usize>,
+    ) -> Result<Vec<f32>, Fault> {
         let (tiles, part) = self.buffer(index)?;
-        let mut values = Vec::with_capacity(part.values());
-        for row in first_row..part.rows {
+        let mut values = Vec::with_capacity(rows.len() * part.columns);
+        for row in rows.start..rows.end.min(part.rows) {
             match tiles.read(&mut self.buffers[index], Part { row, rows: 1, ..part }) {
                 Ok(row) => values.extend(row),
                 Err(_) => {

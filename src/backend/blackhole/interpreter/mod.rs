@@ -29,6 +29,7 @@ mod place;
 mod report;
 mod run;
 mod schedule;
+mod tables;
 mod tiles;
 mod transfer;
 
@@ -40,6 +41,7 @@ pub use fault::{Blocked, Fault};
 pub use place::Place;
 pub use report::{Counters, Report};
 pub use schedule::Schedule;
+pub use tables::Dram;
 
 use std::collections::HashMap;
 
@@ -49,7 +51,7 @@ use self::memory::Memory;
 use self::schedule::Ready;
 use super::arena::Arena;
 use super::grid::{BANKS, Core};
-use super::lowered::{DramBuffer, Lowered};
+use super::lowered::Lowered;
 use crate::backend::cpu::card::CardNumerics;
 
 /// The banks of DRAM that weights are read from.
@@ -101,6 +103,7 @@ pub struct Machine<'a> {
     /// By core and engine.
     engines: Vec<[EngineState; 3]>,
     buffers: Vec<Memory>,
+    tables: Vec<Memory>,
     ready: Ready,
 }
 
@@ -123,8 +126,7 @@ impl<'a> Machine<'a> {
         binaries: Binaries,
     ) -> Result<Self, Fault> {
         checks::check(program, banks, binaries)?;
-        let bytes =
-            |buffer: &DramBuffer| buffer.tiles() as usize * buffer.format.tile_bytes() as usize;
+        let dram = Dram::new(program);
         Ok(Self {
             program,
             banks,
@@ -132,7 +134,8 @@ impl<'a> Machine<'a> {
             numbers: (0..).zip(&program.cores).map(|(number, core)| (core.core, number)).collect(),
             cores: program.cores.iter().map(CoreState::new).collect(),
             engines: program.cores.iter().map(|_| Default::default()).collect(),
-            buffers: program.buffers.iter().map(|buffer| Memory::new(bytes(buffer))).collect(),
+            buffers: dram.buffers,
+            tables: dram.tables,
             ready: Ready::new(0),
         })
     }

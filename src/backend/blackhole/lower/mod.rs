@@ -160,7 +160,8 @@ pub fn denoise(source: &Source<'_>, prefix: Option<usize>) -> Result<Denoise, Lo
     let inputs = writer.inputs();
     let mut chip = writer.chip;
     chip.check()?;
-    let lowered = Lowered { cores: chip.cores, segments: chip.segments, buffers: writer.buffers };
+    let (buffers, tables) = (writer.buffers, Vec::new());
+    let lowered = Lowered { cores: chip.cores, segments: chip.segments, buffers, tables };
     Ok(Denoise { lowered, arena, inputs, result, places })
 }
 

@@ -95,3 +95,13 @@ choices!(crate::backend::blackhole::numerics::TileFormat:
     crate::backend::blackhole::numerics::TileFormat::Bfp8B,
     crate::backend::blackhole::numerics::TileFormat::Bfp4B,
 );
+choices!(super::NormScaling:
+    super::NormScaling::None,
+    super::NormScaling::Affine,
+    super::NormScaling::Modulated,
+);
+choices!(super::RowMotion:
+    super::RowMotion::Gather,
+    super::RowMotion::Scatter,
+    super::RowMotion::ScatterAdd,
+);

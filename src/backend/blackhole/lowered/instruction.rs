@@ -16,7 +16,7 @@
 //! has waited for.
 
 use super::field::Field;
-use super::{BlockFormat, DecodeError};
+use super::{BlockFormat, DecodeError, NormScaling, RowMotion};
 use crate::backend::blackhole::grid::{Core, Noc, Rectangle};
 use crate::backend::blackhole::numerics::TileFormat;
 use crate::program::Activation;
@@ -129,7 +129,7 @@ instructions! {
     StreamPacket = 20 { offset: u32, bytes: u32, consumer: Core, credit: u32, }
     /// Feeder of a consumer: `count` times, as slots become free, gives a credit back to its reader.
     ReturnCredits = 21 { reader: Core, credit: u32, count: u32, }
-    /// Mover of a core that reads for itself: waits for a free slot of its own ring and reads a packet into it.
+    /// Mover or feeder of a core that reads for itself: waits for a free slot of its own ring and reads a packet into it.
     LoadPacket = 22 { bank: u32, offset: u32, bytes: u32, }
 
     /// Compute: `out = activation(x W + bias)` for one column of tiles of W, whose tiles come from the ring of packets, one
@@ -169,6 +169,61 @@ instructions! {
         out: u32, out_format: BlockFormat, out_row_tiles: u32, out_row: u32, out_column: u32,
         rows: u32, columns: u32,
     }
+
+    /// Movers: reads `bytes` bytes from `offset` on of `count` rows of a DRAM table: of row `first` and those behind it, or of
+    /// the rows that the words from number `first` on of the list at `list` name. They go to `address` and on,
+    /// `address_step` apart.
+    ReadRows = 50 {
+        table: u32, list: Option<u32>, first: u32, count: u32, offset: u32, bytes: u32,
+        address: u32, address_step: u32,
+    }
+    /// Compute: layer norm of rows `first_row .. first_row + rows` of a block of `columns` columns; of the result columns
+    /// `first .. first + count` are written, to a block that has them from its column 0 on and as many rows as `x`. `gain`
+    /// and `shift` are vectors of all `columns` values.
+    LayerNorm = 51 {
+        x: u32, x_format: BlockFormat, row_tiles: u32, first_row: u32, rows: u32, columns: u32,
+        first: u32, count: u32, scaling: NormScaling, gain: Option<u32>, shift: Option<u32>,
+        eps: f32, out: u32, out_format: BlockFormat,
+    }
+    /// Compute: as [`Self::LayerNorm`], RMS norm over groups of `group` columns; `weight` is a vector of so many values.
+    RmsNorm = 52 {
+        x: u32, x_format: BlockFormat, row_tiles: u32, first_row: u32, rows: u32, columns: u32,
+        group: u32, first: u32, count: u32, weight: u32, eps: f32, out: u32,
+        out_format: BlockFormat,
+    }
+    /// Compute: rotates the halves of each head of `2 * half` columns in place, in columns `column .. column + columns`;
+    /// `cos` and `sin` are blocks of bf16, `half` columns wide, with as many rows as `x`.
+    Rope = 53 {
+        x: u32, format: BlockFormat, row_tiles: u32, first_row: u32, rows: u32, column: u32,
+        columns: u32, half: u32, cos: u32, sin: u32,
+    }
+    /// Compute: `out = activation(x)`, times `factor` where it is given; blocks one tile wide.
+    Activate = 54 {
+        x: u32, x_format: BlockFormat, factor: Option<u32>, factor_format: BlockFormat,
+        activation: Activation, row_tiles: u32, first_row: u32, rows: u32, columns: u32,
+        out: u32, out_format: BlockFormat,
+    }
+    /// Compute: moves rows between blocks one tile wide as a list of `count` words at `list` says. Row 0 of either side
+    /// stands at row `x_row` and `out_row` of its block; no word may be as large as `limit`.
+    MoveRows = 55 {
+        x: u32, x_format: BlockFormat, x_row_tiles: u32, x_row: u32,
+        out: u32, out_format: BlockFormat, out_row_tiles: u32, out_row: u32,
+        list: u32, count: u32, limit: u32, columns: u32, motion: RowMotion,
+    }
+    /// Compute: copies values of bf16 that stand row by row, `x_row_step` values apart, from value `first` at `x` on, to a
+    /// block; its columns are `out_column_step` apart.
+    Spread = 56 {
+        x: u32, first: u32, x_row_step: u32,
+        out: u32, out_format: BlockFormat, out_row_tiles: u32, out_row: u32, out_column: u32,
+        out_column_step: u32, rows: u32, columns: u32,
+    }
+    /// Compute: as [`Self::CopyBlock`], taking every `x_row_step`-th row to neighbouring rows, and neighbouring columns to
+    /// every `out_column_step`-th.
+    Regroup = 57 {
+        x: u32, x_format: BlockFormat, x_row_tiles: u32, x_row: u32, x_row_step: u32,
+        x_column: u32, out: u32, out_format: BlockFormat, out_row_tiles: u32, out_row: u32,
+        out_column: u32, out_column_step: u32, rows: u32, columns: u32,
+    }
 }
 
 #[cfg(test)]
@@ -204,6 +259,53 @@ mod tests {
                 width: 1536,
                 eps: 1e-5,
                 out: 8,
+            },
+            Instruction::LayerNorm {
+                x: 128,
+                x_format: BlockFormat::F32,
+                row_tiles: 1,
+                first_row: 17,
+                rows: 3,
+                columns: 1536,
+                first: 64,
+                count: 96,
+                scaling: NormScaling::Modulated,
+                gain: Some(0),
+                shift: Some(64),
+                eps: 1e-6,
+                out: 4096,
+                out_format: BlockFormat::Bf16,
+            },
+            Instruction::Regroup {
+                x: 64,
+                x_format: BlockFormat::Bf16,
+                x_row_tiles: 2,
+                x_row: 1,
+                x_row_step: 4,
+                x_column: 5,
+                out: 8192,
+                out_format: BlockFormat::F32,
+                out_row_tiles: 1,
+                out_row: 3,
+                out_column: 2,
+                out_column_step: 4,
+                rows: 9,
+                columns: 7,
+            },
+            Instruction::MoveRows {
+                x: 0,
+                x_format: BlockFormat::F32,
+                x_row_tiles: 16,
+                x_row: 2,
+                out: 65536,
+                out_format: BlockFormat::F32,
+                out_row_tiles: 3,
+                out_row: 0,
+                list: 131072,
+                count: 81,
+                limit: 128,
+                columns: 32,
+                motion: RowMotion::ScatterAdd,
             },
         ]
     }

@@ -37,6 +37,29 @@ impl BlockFormat {
     }
 }
 
+/// What a layer norm does to the values that it has normalised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NormScaling {
+    None,
+    /// `gain * n + shift`
+    Affine,
+    /// `(1 + gain) * n + shift`
+    Modulated,
+}
+
+/// Which rows go where when a list names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowMotion {
+    /// `out[i] = x[list[i]]`
+    Gather,
+    /// `out[list[i]] = x[i]`
+    Scatter,
+    /// `out[list[i]] += x[i]`
+    ScatterAdd,
+}
+
 /// The engines of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -147,12 +170,23 @@ impl DramBuffer {
     }
 }
 
+/// Rows in DRAM, one after the other as the host has them: what is looked up by row, or not cut into tiles. Row `r` lies in
+/// bank `r % 8`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DramTable {
+    pub name: String,
+    pub rows: u32,
+    /// Of each row; a multiple of 64.
+    pub row_bytes: u32,
+}
+
 /// A lowered stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lowered {
     pub cores: Vec<CoreProgram>,
     pub segments: Vec<Segment>,
     pub buffers: Vec<DramBuffer>,
+    pub tables: Vec<DramTable>,
 }
 
 /// Words that are no instruction.

@@ -19,6 +19,10 @@ pub fn check(
             let last = u64::from(tile) + u64::from(tile_step) * u64::from(count.saturating_sub(1));
             check_tiles(program, at, buffer, last, offset, bytes)
         }
+        Instruction::ReadRows { table, list, first, count, offset, bytes, .. } => {
+            let last = u64::from(first) + u64::from(count.saturating_sub(1));
+            check_rows(program, at, table, list.is_none().then_some(last), offset, bytes)
+        }
         Instruction::ReadArena { bank, offset, bytes, .. } => {
             check_bank(banks, at, bank, offset, bytes)
         }
@@ -57,6 +61,30 @@ fn check_tiles(
     }
     if u64::from(offset) + u64::from(bytes) > u64::from(tile_bytes) {
         return Err(Fault::TilePart { place: at.place(), buffer, offset, bytes, tile_bytes });
+    }
+    Ok(())
+}
+
+/// `last` is the number of the last row, if that is known.
+fn check_rows(
+    program: &Lowered,
+    at: At<'_>,
+    table: u32,
+    last: Option<u64>,
+    offset: u32,
+    bytes: u32,
+) -> Result<(), Fault> {
+    let count = program.tables.len();
+    let Some(spec) = program.tables.get(table as usize) else {
+        return Err(Fault::NoTable { place: at.place(), table, count });
+    };
+    let (table, rows, row_bytes) = (spec.name.clone(), spec.rows, spec.row_bytes);
+    if let Some(row) = last.filter(|last| *last >= u64::from(rows)) {
+        let row = u32::try_from(row).unwrap_or(u32::MAX);
+        return Err(Fault::NoRow { place: at.place(), table, row, rows });
+    }
+    if u64::from(offset) + u64::from(bytes) > u64::from(row_bytes) {
+        return Err(Fault::RowPart { place: at.place(), table, offset, bytes, row_bytes });
     }
     Ok(())
 }

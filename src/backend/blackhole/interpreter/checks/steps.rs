@@ -53,10 +53,12 @@ fn engines(instruction: &Instruction) -> &'static [Engine] {
         | Instruction::ReadTiles { .. }
         | Instruction::WriteTiles { .. }
         | Instruction::ReadArena { .. }
+        | Instruction::ReadRows { .. }
         | Instruction::Send { .. }
         | Instruction::Multicast { .. }
         | Instruction::Zero { .. } => &[Engine::Mover, Engine::Feeder],
-        Instruction::StreamPacket { .. } | Instruction::LoadPacket { .. } => &[Engine::Mover],
+        Instruction::StreamPacket { .. } => &[Engine::Mover],
+        Instruction::LoadPacket { .. } => &[Engine::Mover, Engine::Feeder],
         Instruction::ReturnCredits { .. } => &[Engine::Feeder],
         Instruction::Matmul { .. }
         | Instruction::EndStream { .. }
@@ -65,7 +67,14 @@ fn engines(instruction: &Instruction) -> &'static [Engine] {
         | Instruction::Normalise { .. }
         | Instruction::Attention { .. }
         | Instruction::Accumulate { .. }
-        | Instruction::CopyBlock { .. } => &[Engine::Compute],
+        | Instruction::CopyBlock { .. }
+        | Instruction::LayerNorm { .. }
+        | Instruction::RmsNorm { .. }
+        | Instruction::Rope { .. }
+        | Instruction::Activate { .. }
+        | Instruction::MoveRows { .. }
+        | Instruction::Spread { .. }
+        | Instruction::Regroup { .. } => &[Engine::Compute],
     }
 }
 
@@ -89,7 +98,17 @@ fn sizes(instruction: &Instruction) -> Vec<u32> {
         Instruction::Moments { rows, columns, .. }
         | Instruction::Normalise { rows, columns, .. }
         | Instruction::Accumulate { rows, columns, .. }
-        | Instruction::CopyBlock { rows, columns, .. } => vec![rows, columns],
+        | Instruction::CopyBlock { rows, columns, .. }
+        | Instruction::Activate { rows, columns, .. }
+        | Instruction::Spread { rows, columns, .. } => vec![rows, columns],
+        Instruction::Regroup { rows, columns, x_row_step, out_column_step, .. } => {
+            vec![rows, columns, x_row_step, out_column_step]
+        }
+        Instruction::ReadRows { count, bytes, .. } => vec![count, bytes],
+        Instruction::LayerNorm { rows, count, .. } => vec![rows, count],
+        Instruction::RmsNorm { rows, group, count, .. } => vec![rows, group, count],
+        Instruction::Rope { rows, columns, half, .. } => vec![rows, columns, half],
+        Instruction::MoveRows { count, columns, .. } => vec![count, columns],
         Instruction::Combine { count, rows, width, .. } => vec![count, rows, width],
         Instruction::Attention { rows, keys, head_dim, .. } => vec![rows, keys, head_dim],
     }

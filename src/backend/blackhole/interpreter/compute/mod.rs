@@ -1,10 +1,14 @@
 //! What the compute engine computes: operands are read from L1, given to the kernels of the CPU backend, and the result is
 //! packed again. A family of instructions a file.
 
+mod activate;
 mod attention;
 mod elementwise;
 mod norm;
 pub mod product;
+mod rearrange;
+mod rope;
+mod row_norm;
 
 use super::core::CoreState;
 use super::fault::Fault;
@@ -27,6 +31,14 @@ pub fn run(
         Instruction::Accumulate { .. } | Instruction::CopyBlock { .. } => {
             elementwise::run(core, at, instruction)
         }
+        Instruction::LayerNorm { .. } | Instruction::RmsNorm { .. } => {
+            row_norm::run(core, at, instruction)
+        }
+        Instruction::Rope { .. } => rope::run(core, at, instruction),
+        Instruction::Activate { .. } => activate::run(core, at, instruction),
+        Instruction::MoveRows { .. }
+        | Instruction::Spread { .. }
+        | Instruction::Regroup { .. } => rearrange::run(core, at, instruction),
         _ => Err(Fault::WrongEngine { place: at.place() }),
     }
 }

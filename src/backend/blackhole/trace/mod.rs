@@ -1,0 +1,155 @@
+//! From the instruction list to a program for each instruction, which traces of the card replay one after the other.
+//!
+//! Between two programs everything lies in DRAM: every buffer of the instruction list has its place there. Within a program
+//! the tiles of the result are dealt out over all cores of the grid, and no core has to know of another: it reads what its
+//! tiles are made from, computes, and writes them. A tile is written by one core alone; where a result begins or ends within
+//! a tile, that core reads the tile first and writes it back with what stays of it. Mover and compute engine of a core take
+//! turns; only weights are fetched ahead, by the feeder.
+//!
+//! The sums are those of the CPU's card numerics, so that after every program the buffers hold the same bits.
+
+mod contents;
+mod core;
+mod error;
+mod geometry;
+mod memory;
+mod ops;
+mod program;
+mod report;
+mod runner;
+mod weights;
+mod written;
+
+pub use contents::Contents;
+pub use error::{OpPlace, TraceError};
+pub use memory::{Dram, Origin};
+pub use report::{StageReport, TraceReport};
+pub use runner::{RunError, Runner};
+
+use super::arena::ArenaPlan;
+use super::lowered::{DramBuffer, DramTable, Lowered};
+use super::numerics::DtypePolicy;
+use crate::checkpoint::Checkpoint;
+use crate::program::{BufferSource, Op, Program, View};
+use geometry::TileRange;
+use program::{ProgramWriter, Tables};
+use weights::Weights;
+use written::Written;
+
+/// What programs are made from.
+#[derive(Clone, Copy)]
+pub struct TraceSource<'a> {
+    /// Of a request.
+    pub program: &'a Program,
+    pub checkpoint: &'a Checkpoint,
+    pub policy: DtypePolicy,
+}
+
+/// The program of an instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceProgram {
+    /// Number of the instruction in its stage, taps included.
+    pub op: u32,
+    pub name: String,
+    pub lowered: Lowered,
+}
+
+/// All that the programs of a request have in common. Their streams are written when they are asked for: together they are
+/// larger than what they work on.
+pub struct TracePlan<'a> {
+    tables: Tables<'a>,
+    report: TraceReport,
+}
+
+/// Lowers every instruction of every stage, once, to know that each has a program.
+pub fn lower<'a>(source: &TraceSource<'a>) -> Result<TracePlan<'a>, TraceError> {
+    let TraceSource { program, checkpoint, policy } = *source;
+    let dram = Dram::of(program);
+    let weights = Weights::plan(program, checkpoint, policy)?;
+    let written = writers(program, &dram);
+    let tables = Tables { program, dram, weights, written };
+    let mut plan = TracePlan { tables, report: TraceReport::default() };
+    for (number, stage) in program.stages.iter().enumerate() {
+        let mut report = StageReport::new(stage);
+        for lowered in plan.programs(number)? {
+            report.add(&lowered?.lowered);
+        }
+        plan.report.stages.push(report);
+    }
+    Ok(plan)
+}
+
+impl TracePlan<'_> {
+    /// The arena that the programs find their weights in.
+    pub fn arena(&self) -> &ArenaPlan {
+        &self.tables.weights.arena
+    }
+
+    /// What has to stand in DRAM besides: the same buffers and tables for all programs.
+    pub fn dram(&self) -> &Dram {
+        &self.tables.dram
+    }
+
+    /// DRAM buffer of a view's buffer, unless its values lie in a table.
+    pub fn buffer(&self, view: View) -> Option<(u32, &DramBuffer)> {
+        let number = self.dram().buffer(Origin::Buffer(view.buffer))?;
+        Some((number, &self.dram().buffers[number as usize]))
+    }
+
+    /// The table of a number.
+    pub fn table(&self, number: u32) -> Option<&DramTable> {
+        self.dram().tables.get(number as usize)
+    }
+
+    /// What the programs take.
+    pub fn report(&self) -> &TraceReport {
+        &self.report
+    }
+
+    /// The programs of a stage, in their order; taps have none.
+    pub fn programs(
+        &self,
+        stage: usize,
+    ) -> Result<impl Iterator<Item = Result<TraceProgram, TraceError>>, TraceError> {
+        let stages = &self.tables.program.stages;
+        let known = stages.get(stage);
+        let known = known.ok_or(TraceError::Stage { stage, stages: stages.len() })?;
+        let before: usize = stages[..stage].iter().map(|stage| stage.ops.len()).sum();
+        let ops = known.ops.iter().enumerate();
+        let ops = ops.filter(|(_, op)| !matches!(op, Op::Tap { .. }));
+        Ok(ops.map(move |(op, instruction)| {
+            let place = OpPlace { stage, kind: known.kind, op: op as u32 };
+            self.program(place, before + op, instruction)
+        }))
+    }
+
+    fn program(
+        &self,
+        place: OpPlace,
+        number: usize,
+        op: &Op,
+    ) -> Result<TraceProgram, TraceError> {
+        let mut writer = ProgramWriter::new(&self.tables, place, number);
+        ops::lower(&mut writer, op)?;
+        let (op, name) = (place.op, ops::name(self.tables.program, op));
+        Ok(TraceProgram { op, name, lowered: writer.finish()? })
+    }
+}
+
+/// Which instruction writes which tile first.
+fn writers(program: &Program, dram: &Dram) -> Written {
+    let by_host = |number: usize| match dram.buffer_origins[number] {
+        Origin::Buffer(buffer) => program.buffers[buffer.0].source != BufferSource::Scratch,
+        Origin::Weight(_) | Origin::Index(_) => true,
+    };
+    let mut written = Written::new(&dram.buffers, by_host);
+    let ops = program.stages.iter().flat_map(|stage| &stage.ops).enumerate();
+    for (number, out) in ops.filter_map(|(number, op)| Some((number, op.written()?))) {
+        let Some(buffer) = dram.buffer(Origin::Buffer(out.buffer)) else { continue };
+        let View { row, rows, col: column, cols: columns, .. } = out;
+        let area = geometry::Area { buffer, row, rows, column, columns };
+        let across = dram.buffers[buffer as usize].column_tiles() as usize;
+        written.note(number, buffer, across, TileRange::covering(area));
+    }
+    written
+}

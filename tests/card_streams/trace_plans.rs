@@ -1,0 +1,1 @@
+//! Programs for each instruction, without running them.
