@@ -123,12 +123,7 @@ impl TracePlan<'_> {
         }))
     }
 
-    fn program(
-        &self,
-        place: OpPlace,
-        number: usize,
-        op: &Op,
-    ) -> Result<TraceProgram, TraceError> {
+    fn program(&self, place: OpPlace, number: usize, op: &Op) -> Result<TraceProgram, TraceError> {
         let mut writer = ProgramWriter::new(&self.tables, place, number);
         ops::lower(&mut writer, op)?;
         let (op, name) = (place.op, ops::name(self.tables.program, op));

@@ -2,9 +2,7 @@
 
 use super::contents::Contents;
 use super::{TraceError, TracePlan, TraceProgram};
-use crate::backend::blackhole::interpreter::{
-    ArenaBytes, Dram, Fault, Machine, Report, Schedule,
-};
+use crate::backend::blackhole::interpreter::{ArenaBytes, Dram, Fault, Machine, Report, Schedule};
 use crate::backend::blackhole::lowered::Lowered;
 use crate::backend::cpu::card::CardNumerics;
 use crate::program::View;
@@ -32,11 +30,7 @@ pub enum RunError {
 
 impl<'a> Runner<'a> {
     /// With nothing in DRAM; `banks` hold the plan's arena.
-    pub fn new(
-        plan: &'a TracePlan<'a>,
-        banks: &'a dyn ArenaBytes,
-        numerics: CardNumerics,
-    ) -> Self {
+    pub fn new(plan: &'a TracePlan<'a>, banks: &'a dyn ArenaBytes, numerics: CardNumerics) -> Self {
         let (buffers, tables) = (plan.dram().buffers.clone(), plan.dram().tables.clone());
         let memory = Lowered { cores: Vec::new(), segments: Vec::new(), buffers, tables };
         let dram = Dram::new(&memory);

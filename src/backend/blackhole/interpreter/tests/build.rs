@@ -24,7 +24,12 @@ const STREAM_BYTES: u32 = 4096;
 
 impl Built {
     pub fn new() -> Self {
-        let program = Lowered { cores: Vec::new(), segments: Vec::new(), buffers: Vec::new(), tables: Vec::new() };
+        let program = Lowered {
+            cores: Vec::new(),
+            segments: Vec::new(),
+            buffers: Vec::new(),
+            tables: Vec::new(),
+        };
         let numerics = CardNumerics::default();
         Self { program, banks: vec![Vec::new(); 8], numerics, inputs: Vec::new() }
     }
