@@ -36,6 +36,7 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
+pub use checks::check;
 pub use engine::Halt;
 pub use fault::{Blocked, Fault};
 pub use place::Place;
