@@ -27,8 +27,8 @@ pub struct CoreState<'a> {
 /// The packets of a consumer.
 pub struct Ring {
     pub spec: PacketRing,
-    /// Packets that have come so far.
-    pub came: u32,
+    /// The slot for the next packet.
+    next_slot: u32,
     /// Those that nobody has begun, the oldest first.
     pub waiting: VecDeque<Packet>,
     pub at_hand: Option<Packet>,
@@ -46,12 +46,8 @@ pub struct Packet {
 impl<'a> CoreState<'a> {
     pub fn new(program: &'a CoreProgram) -> Self {
         let end = program.map.regions.iter().map(Region::end).max().unwrap_or(0);
-        let ring = |spec: PacketRing| Ring {
-            spec,
-            came: 0,
-            waiting: VecDeque::new(),
-            at_hand: None,
-        };
+        let ring =
+            |spec: PacketRing| Ring { spec, next_slot: 0, waiting: VecDeque::new(), at_hand: None };
         Self {
             program,
             l1: Memory::new(end.next_multiple_of(L1_ALIGNMENT) as usize),
@@ -133,6 +129,11 @@ impl<'a> CoreState<'a> {
         block.read(&mut self.l1, part).map_err(|unwritten| self.unwritten(at, unwritten))
     }
 
+    /// The values of a block as they are stored.
+    pub fn bytes(&mut self, at: At<'_>, block: Tiles, part: Part) -> Result<Vec<u8>, Fault> {
+        block.bytes(&mut self.l1, part).map_err(|unwritten| self.unwritten(at, unwritten))
+    }
+
     pub fn write(&mut self, block: Tiles, part: Part, values: &[f32]) {
         block.write(&mut self.l1, part, values);
     }
@@ -160,20 +161,13 @@ impl<'a> CoreState<'a> {
     pub fn pairs(&mut self, at: At<'_>, address: u64, rows: u32) -> Result<Vec<[f32; 2]>, Fault> {
         let bytes = u64::from(rows) * 8;
         let address = self.check(at, address, bytes)?;
-        let mut pairs = vec![[0.0; 2]; rows as usize];
         match self.l1.values(address, bytes as usize) {
-            Ok(bytes) => decode(BlockFormat::F32, bytes, pairs.as_flattened_mut()),
-            Err(unwritten) => return Err(self.unwritten(at, unwritten)),
+            Ok(bytes) => Ok(decode(BlockFormat::F32, bytes).as_chunks().0.to_vec()),
+            Err(unwritten) => Err(self.unwritten(at, unwritten)),
         }
-        Ok(pairs)
     }
 
-    pub fn set_pairs(
-        &mut self,
-        at: At<'_>,
-        address: u32,
-        pairs: &[[f32; 2]],
-    ) -> Result<(), Fault> {
+    pub fn set_pairs(&mut self, at: At<'_>, address: u32, pairs: &[[f32; 2]]) -> Result<(), Fault> {
         let mut bytes = Vec::new();
         encode(BlockFormat::F32, pairs.as_flattened(), &mut bytes);
         let address = self.check(at, address.into(), bytes.len() as u64)?;
@@ -214,12 +208,12 @@ impl Ring {
     /// The slot for the next packet, unless all are taken.
     pub fn free_slot(&self) -> Option<u32> {
         let taken = self.waiting.len() + usize::from(self.at_hand.is_some());
-        let slot = self.came % self.spec.slots;
-        (taken < self.spec.slots as usize).then(|| self.spec.address + slot * PACKET_BYTES)
+        let address = self.spec.address + self.next_slot * PACKET_BYTES;
+        (taken < self.spec.slots as usize).then_some(address)
     }
 
     pub fn add(&mut self, address: usize, bytes: u32) {
         self.waiting.push_back(Packet { address, bytes, next: 0 });
-        self.came = (self.came + 1) % self.spec.slots;
+        self.next_slot = (self.next_slot + 1) % self.spec.slots;
     }
 }

@@ -58,7 +58,12 @@ pub struct Halt {
 
 impl EngineState {
     /// The instruction that comes next, if there is any; passes and segments that are done are left behind.
-    pub fn current<'a>(&mut self, program: &'a Lowered, core: usize, engine: Engine) -> Option<&'a Step> {
+    pub fn current<'a>(
+        &mut self,
+        program: &'a Lowered,
+        core: usize,
+        engine: Engine,
+    ) -> Option<&'a Step> {
         loop {
             let segment = program.segments.get(self.segment)?;
             let stream = segment.streams[core].of(engine);

@@ -35,7 +35,9 @@ pub enum Fault {
     NoCore { place: Box<Place>, core: Core },
     #[error("{place}: core {core} has {count} semaphores and none of number {semaphore}")]
     NoSemaphore { place: Box<Place>, core: Core, semaphore: u32, count: usize },
-    #[error("{place}: {rectangle} is no rectangle on {noc:?}, whose packets pass its corners the other way, or lies beyond the grid")]
+    #[error(
+        "{place}: {rectangle} is no rectangle on {noc:?}, whose packets pass its corners the other way, or lies beyond the grid"
+    )]
     IllegalRectangle { place: Box<Place>, rectangle: Rectangle, noc: Noc },
     #[error("{place}: the multicast to {rectangle} is not meant for core {core}: {problem}")]
     MulticastReceiver { place: Box<Place>, rectangle: Rectangle, core: Core, problem: String },
@@ -43,7 +45,9 @@ pub enum Fault {
     NoBuffer { place: Box<Place>, buffer: u32, count: usize },
     #[error("{place}: buffer '{buffer}' has {tiles} tiles, none of number {tile}")]
     NoTile { place: Box<Place>, buffer: String, tile: u64, tiles: u32 },
-    #[error("{place}: {bytes} bytes from {offset} on reach beyond a tile of '{buffer}', which has {tile_bytes}")]
+    #[error(
+        "{place}: {bytes} bytes from {offset} on reach beyond a tile of '{buffer}', which has {tile_bytes}"
+    )]
     TilePart { place: Box<Place>, buffer: String, offset: u32, bytes: u32, tile_bytes: u32 },
     #[error("{place}: {bytes} bytes from {offset} on are not in bank {bank} of the arena")]
     OutsideBank { place: Box<Place>, bank: u32, offset: u32, bytes: u32 },
@@ -53,7 +57,9 @@ pub enum Fault {
     NoReader { place: Box<Place> },
     #[error("{place}: core {core} has no ring of packets")]
     NoRing { place: Box<Place>, core: Core },
-    #[error("core {core}: packets come to its ring from {sources:?}; the next slot is known to a single source only")]
+    #[error(
+        "core {core}: packets come to its ring from {sources:?}; the next slot is known to a single source only"
+    )]
     RingSources { core: Core, sources: Vec<Core> },
     #[error(
         "segment '{segment}': reader {reader} streams {streamed} packets to core {consumer} for semaphore {credit}, whose \
@@ -108,7 +114,10 @@ pub enum Fault {
     Misaligned { place: Box<Place>, address: u64, alignment: u32 },
     #[error("{place}: DRAM is read at {dram} to {l1} in L1; the rests by 64 have to be equal")]
     DramMisaligned { place: Box<Place>, dram: u64, l1: u64 },
-    #[error("{place}: {bytes} bytes at {address} of core {core} are in no region that it may use{}", near(nearest))]
+    #[error(
+        "{place}: {bytes} bytes at {address} of core {core} are in no region that it may use{}",
+        near(nearest)
+    )]
     OutsideRegion {
         place: Box<Place>,
         core: Core,
@@ -117,15 +126,23 @@ pub enum Fault {
         /// The one that holds the first byte.
         nearest: Option<String>,
     },
-    #[error("{place}: rows up to {rows} and columns up to {columns} are not in a block of {row_tiles} rows of tiles")]
+    #[error(
+        "{place}: rows up to {rows} and columns up to {columns} are not in a block of {row_tiles} rows of tiles"
+    )]
     OutsideBlock { place: Box<Place>, rows: u64, columns: u64, row_tiles: u32 },
-    #[error("{place}: {rows} rows that follow {before} keys see more than the {keys} keys there are")]
+    #[error(
+        "{place}: {rows} rows that follow {before} keys see more than the {keys} keys there are"
+    )]
     FewKeys { place: Box<Place>, before: u32, rows: u32, keys: u32 },
     #[error("{place}: nobody has written {address} in '{region}'{}", if *zeroed { ", which was filled with zeros only" } else { "" })]
     ReadBeforeWrite { place: Box<Place>, address: usize, region: String, zeroed: bool },
-    #[error("{place}: a whole tile is multiplied, and {address} in '{region}', beyond the last value, is {found}")]
+    #[error(
+        "{place}: a whole tile is multiplied, and {address} in '{region}', beyond the last value, is {found}"
+    )]
     Padding { place: Box<Place>, address: usize, region: String, found: &'static str },
-    #[error("{place}: what was sent before to {address} in '{region}' of core {core} has not been read")]
+    #[error(
+        "{place}: what was sent before to {address} in '{region}' of core {core} has not been read"
+    )]
     Overwritten { place: Box<Place>, core: Core, address: usize, region: String },
     #[error("{place}: an operand in '{region}' was written to meanwhile")]
     ChangedInUse { place: Box<Place>, region: String },
@@ -139,7 +156,9 @@ pub enum Fault {
     SemaphoreOverflow { place: Box<Place>, core: Core, semaphore: String, value: u32, added: u32 },
     #[error("{}", deadlock(blocked))]
     Deadlock { blocked: Vec<Blocked> },
-    #[error("core {core}: semaphore '{semaphore}' was {initial} before the program and is {found} after it")]
+    #[error(
+        "core {core}: semaphore '{semaphore}' was {initial} before the program and is {found} after it"
+    )]
     UnbalancedSemaphore { core: Core, semaphore: String, initial: u32, found: u32 },
     #[error("core {core}: {packets} packets were not used up at the end")]
     PacketsLeft { core: Core, packets: usize },

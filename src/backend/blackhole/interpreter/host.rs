@@ -69,7 +69,8 @@ impl Machine<'_> {
         let state = &mut self.cores[number];
         let tiles = u64::from(row_tiles) * u64::from(columns.div_ceil(SIDE as u32));
         let bytes = tiles * u64::from(format.tile_bytes());
-        let region = u32::try_from(bytes).ok().and_then(|bytes| state.program.map.holding(address, bytes));
+        let region =
+            u32::try_from(bytes).ok().and_then(|bytes| state.program.map.holding(address, bytes));
         if region.is_none() || rows.end > row_tiles * SIDE as u32 {
             return Err(Fault::NoBlock { core, address, bytes });
         }

@@ -56,7 +56,7 @@ use super::lowered::Lowered;
 use crate::backend::cpu::card::CardNumerics;
 
 /// The banks of DRAM that weights are read from.
-pub trait ArenaBytes {
+pub trait ArenaBytes: Sync {
     /// `None` where the bank has no such bytes.
     fn bytes(&self, bank: u32, offset: u32, bytes: u32) -> Option<&[u8]>;
 }

@@ -29,12 +29,16 @@ impl Machine<'_> {
     fn take_turns(&mut self, schedule: &mut Schedule, halt: Option<Halt>) -> Result<(), Fault> {
         let engines = Engine::ALL.len();
         self.ready = Ready::new(self.cores.len() * engines);
-        while let Some((number, budget)) = self.ready.next(schedule) {
-            let (core, engine) = (number / engines, Engine::ALL[number % engines]);
-            if self.turn(core, engine, budget, halt)? {
-                self.ready.add(number);
+        // On a thread of the pool, which the kernels need not call for help then each time.
+        rayon::scope(|_| -> Result<(), Fault> {
+            while let Some((number, budget)) = self.ready.next(schedule) {
+                let (core, engine) = (number / engines, Engine::ALL[number % engines]);
+                if self.turn(core, engine, budget, halt)? {
+                    self.ready.add(number);
+                }
             }
-        }
+            Ok(())
+        })?;
         let blocked = self.blocked();
         if blocked.is_empty() { Ok(()) } else { Err(Fault::Deadlock { blocked }) }
     }

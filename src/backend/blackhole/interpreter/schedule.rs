@@ -9,7 +9,7 @@ pub struct Schedule(Order);
 
 enum Order {
     RoundRobin,
-    Random(Random),
+    Random(Box<Random>),
 }
 
 /// Engines of different speeds, so that some are far ahead of others.
@@ -36,7 +36,8 @@ impl Schedule {
     /// Any order, the same one for the same seed.
     pub fn seeded(seed: u32) -> Self {
         let numbers = Mt::new(seed);
-        Self(Order::Random(Random { numbers, slowness: Vec::new(), turns: 0 }))
+        let random = Random { numbers, slowness: Vec::new(), turns: 0 };
+        Self(Order::Random(Box::new(random)))
     }
 
     /// The place of the next engine in the queue of those that can go on, and the number of instructions that it gets.

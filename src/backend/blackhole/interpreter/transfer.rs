@@ -67,13 +67,27 @@ impl Machine<'_> {
     ) -> Result<(), Fault> {
         match *instruction {
             Instruction::ReadTiles {
-                buffer, tile, tile_step: step, count, offset, bytes, address, address_step
+                buffer,
+                tile,
+                tile_step: step,
+                count,
+                offset,
+                bytes,
+                address,
+                address_step,
             } => {
                 let tiles = BufferTiles { buffer, tile, step, offset };
                 self.read_tiles(at, core, tiles, Pieces::new(address, address_step, count, bytes))
             }
             Instruction::WriteTiles {
-                buffer, tile, tile_step: step, count, offset, bytes, address, address_step
+                buffer,
+                tile,
+                tile_step: step,
+                count,
+                offset,
+                bytes,
+                address,
+                address_step,
             } => {
                 let tiles = BufferTiles { buffer, tile, step, offset };
                 self.write_tiles(at, core, tiles, Pieces::new(address, address_step, count, bytes))
@@ -223,13 +237,7 @@ impl Machine<'_> {
         Err(Fault::ReadBeforeWrite { place: at.place(), address, region, zeroed })
     }
 
-    fn put(
-        &mut self,
-        at: At<'_>,
-        core: usize,
-        to: Pieces,
-        pieces: &[Piece],
-    ) -> Result<(), Fault> {
+    fn put(&mut self, at: At<'_>, core: usize, to: Pieces, pieces: &[Piece]) -> Result<(), Fault> {
         let state = &mut self.cores[core];
         to.check(at, state)?;
         for (address, piece) in to.addresses().zip(pieces) {

@@ -1,5 +1,6 @@
 //! What is read from DRAM and written to it.
 
+use crate::backend::blackhole::grid::L1_ALIGNMENT;
 use crate::backend::blackhole::interpreter::ArenaBytes;
 use crate::backend::blackhole::interpreter::fault::Fault;
 use crate::backend::blackhole::interpreter::place::At;
@@ -53,6 +54,10 @@ fn check_tiles(
     let (buffer, tiles, tile_bytes) = (spec.name.clone(), spec.tiles(), spec.format.tile_bytes());
     if last >= u64::from(tiles) {
         return Err(Fault::NoTile { place: at.place(), buffer, tile: last, tiles });
+    }
+    if !offset.is_multiple_of(L1_ALIGNMENT) {
+        let (address, alignment) = (u64::from(offset), L1_ALIGNMENT);
+        return Err(Fault::Misaligned { place: at.place(), address, alignment });
     }
     if u64::from(offset) + u64::from(bytes) > u64::from(tile_bytes) {
         return Err(Fault::TilePart { place: at.place(), buffer, offset, bytes, tile_bytes });

@@ -20,16 +20,8 @@ fn accumulate(
     at: At<'_>,
     instruction: &Instruction,
 ) -> Result<(), Fault> {
-    let &Instruction::Accumulate {
-        x,
-        x_format,
-        factor,
-        row_tiles,
-        first_row,
-        rows,
-        columns,
-        out,
-    } = instruction
+    let &Instruction::Accumulate { x, x_format, factor, row_tiles, first_row, rows, columns, out } =
+        instruction
     else {
         return Err(Fault::WrongEngine { place: at.place() });
     };

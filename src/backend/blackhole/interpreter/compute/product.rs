@@ -8,7 +8,7 @@ use crate::backend::blackhole::interpreter::engine::{Begun, Progress};
 use crate::backend::blackhole::interpreter::fault::Fault;
 use crate::backend::blackhole::interpreter::packets::NextTile;
 use crate::backend::blackhole::interpreter::place::At;
-use crate::backend::blackhole::interpreter::tiles::Part;
+use crate::backend::blackhole::interpreter::tiles::{Part, decode};
 use crate::backend::blackhole::lowered::Instruction;
 use crate::backend::blackhole::numerics::tile::SIDE;
 use crate::backend::blackhole::numerics::{TileFormat, unpack_matrix};
@@ -18,8 +18,8 @@ use crate::program::Orientation;
 
 /// A product whose tiles have not all come.
 pub struct Product {
-    /// The operand as it was when the product began, row by row.
-    x: Vec<f32>,
+    /// The operand as it was stored when the product began, row by row.
+    x: Vec<u8>,
     /// Tiles of the weights, as they came.
     packed: Vec<u8>,
 }
@@ -62,9 +62,7 @@ impl Machine<'_> {
             return Ok(Progress::Further(Begun::Product(product)));
         }
         let state = &mut self.cores[core];
-        let now = operand(state, at, instruction)?;
-        let is_same = |(now, before): (&f32, &f32)| now.to_bits() == before.to_bits();
-        if !now.iter().zip(&product.x).all(is_same) {
+        if operand(state, at, instruction)? != product.x {
             let region = state.region_at(x as usize);
             return Err(Fault::ChangedInUse { place: at.place(), region });
         }
@@ -78,18 +76,18 @@ fn operand(
     core: &mut CoreState<'_>,
     at: At<'_>,
     instruction: &Instruction,
-) -> Result<Vec<f32>, Fault> {
+) -> Result<Vec<u8>, Fault> {
     let &Instruction::Matmul { x, x_format, row_tiles, first_row, rows, inputs, .. } = instruction
     else {
         return Err(Fault::WrongEngine { place: at.place() });
     };
     let part = Part { row: first_row as usize, ..Part::new(rows, inputs) };
     let block = core.block(at, x, x_format, row_tiles, part)?;
-    let values = core.read(at, block, part)?;
+    let bytes = core.bytes(at, block, part)?;
     let end = part.columns.next_multiple_of(SIDE);
     let rest = Part { column: part.columns, columns: end - part.columns, ..part };
     core.check_filled(at, block, rest)?;
-    Ok(values)
+    Ok(bytes)
 }
 
 fn finish(
@@ -111,6 +109,7 @@ fn finish(
         activation,
         out,
         out_format,
+        x_format,
         ..
     } = instruction
     else {
@@ -121,9 +120,10 @@ fn finish(
     let bias = bias.map(|bias| core.vector(at, bias, vector_step, columns)).transpose()?;
     let (inputs, columns) = (inputs as usize, part.columns);
     let weights = unpacked(&product.packed, weights, inputs, columns, numerics);
+    let x = decode(x_format, &product.x);
     let mut values = vec![0.0; part.values()];
     linear(
-        Mat::new(&product.x, part.rows, inputs, inputs),
+        Mat::new(&x, part.rows, inputs, inputs),
         WeightBlock::new(&weights, inputs, columns, Orientation::InOut),
         bias.as_deref().map_or(Bias::None, Bias::Bf16),
         activation,

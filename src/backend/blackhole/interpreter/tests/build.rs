@@ -5,8 +5,8 @@ use half::bf16;
 use crate::backend::blackhole::grid::Core;
 use crate::backend::blackhole::interpreter::{Fault, Machine, Schedule};
 use crate::backend::blackhole::lowered::{
-    BlockFormat, CoreProgram, DramBuffer, Engine, Instruction, L1Map, Lowered, PacketRing,
-    STREAMS, Segment, Semaphore, Step, Streams,
+    BlockFormat, CoreProgram, DramBuffer, Engine, Instruction, L1Map, Lowered, PacketRing, STREAMS,
+    Segment, Semaphore, Step, Streams,
 };
 use crate::backend::cpu::card::CardNumerics;
 
@@ -31,7 +31,12 @@ impl Built {
 
     /// Adds a core; gives its number. Its regions lie one behind the other from address 0 on, the first ones of 64 bytes
     /// times something, so that DRAM may be read to them.
-    pub fn core(&mut self, core: Core, semaphores: &[(&str, u32)], regions: &[(&str, u32)]) -> usize {
+    pub fn core(
+        &mut self,
+        core: Core,
+        semaphores: &[(&str, u32)],
+        regions: &[(&str, u32)],
+    ) -> usize {
         let mut map = L1Map::default();
         for (name, bytes) in regions {
             map.add(name, *bytes);
@@ -53,8 +58,7 @@ impl Built {
     /// Gives a core a ring at the region of this name, with its first two semaphores.
     pub fn ring(&mut self, core: usize, region: &str, slots: u32) {
         let address = self.address(core, region);
-        self.program.cores[core].ring =
-            Some(PacketRing { address, slots, packets: 0, freed: 1 });
+        self.program.cores[core].ring = Some(PacketRing { address, slots, packets: 0, freed: 1 });
     }
 
     pub fn address(&self, core: usize, region: &str) -> u32 {
@@ -121,8 +125,4 @@ pub fn numbers(seed: u32, count: usize) -> Vec<f32> {
     let mut numbers = rand_mt::Mt::new(seed);
     let value = |_| numbers.next_u32() as f32 / u32::MAX as f32 * 2.0 - 1.0;
     (0..count).map(value).map(|value| bf16::from_f32(value).to_f32()).collect()
-}
-
-pub fn step(op: u32, instruction: Instruction) -> Step {
-    Step { op, instruction }
 }

@@ -1,12 +1,12 @@
 //! Programs with one mistake.
 
-use super::build::{signal, step, wait};
+use super::build::{signal, wait};
 use super::relay::{self, BYSTANDER, BYSTANDER_AT, HUB, HUB_AT, RECEIVERS, SENDER};
 use super::single::{self, CORE};
 use super::{fault, norm};
 use crate::backend::blackhole::grid::{Core, KERNEL_RING_BYTES};
 use crate::backend::blackhole::interpreter::{Binaries, Fault, Machine, Schedule};
-use crate::backend::blackhole::lowered::{Engine, Instruction, LayoutFault};
+use crate::backend::blackhole::lowered::{Engine, Instruction, LayoutFault, Step};
 
 #[test]
 fn a_swapped_semaphore_starves_its_core() {
@@ -34,7 +34,9 @@ fn a_missing_wait_reads_what_is_not_there() {
     let mut built = relay::built();
     built.stream(HUB, Engine::Mover).remove(0);
     let found = (0..64).map(|seed| built.run(&mut Schedule::seeded(seed)));
-    let told = found.filter(|found| matches!(found, Err(Fault::ReadBeforeWrite { region, .. }) if region == "slot"));
+    let told = found.filter(
+        |found| matches!(found, Err(Fault::ReadBeforeWrite { region, .. }) if region == "slot"),
+    );
     assert!(told.count() > 0);
 }
 
@@ -96,7 +98,7 @@ fn binaries_and_semaphores_share_their_room() {
 /// The first fault of the relay with one instruction more at the start of the sender's mover.
 fn with(instruction: Instruction) -> Fault {
     let mut built = relay::built();
-    built.stream(SENDER, Engine::Mover).insert(0, step(9, instruction));
+    built.stream(SENDER, Engine::Mover).insert(0, Step { op: 9, instruction });
     fault(&built)
 }
 
@@ -128,6 +130,8 @@ fn transfers_begin_where_they_may() {
     let tiles = |offset, address| with(relay::read([0, 0, 1, 1, offset, 64, address, 0]));
     assert!(matches!(tiles(32, 0), Fault::DramMisaligned { dram: 32, l1: 0, .. }));
     assert!(matches!(tiles(0, 16), Fault::DramMisaligned { dram: 0, l1: 16, .. }));
+    let written = with(relay::write([1, 0, 1, 1, 8, 64, 0, 0]));
+    assert!(matches!(written, Fault::Misaligned { address: 8, .. }));
     let arena = Instruction::ReadArena { bank: 0, offset: 0, bytes: 16, address: 0 };
     assert!(matches!(with(arena), Fault::OutsideBank { .. }));
 }
@@ -161,7 +165,7 @@ fn buffers_are_read_when_they_are_written() {
 
 /// A program of one core with one more instruction before what it computes.
 fn before(mut built: super::build::Built, instruction: Instruction) -> Fault {
-    built.stream(0, Engine::Mover).insert(0, step(9, instruction));
+    built.stream(0, Engine::Mover).insert(0, Step { op: 9, instruction });
     let mover = built.stream(0, Engine::Mover);
     let signal = mover.iter().position(|step| step.instruction.name() == "Signal").unwrap();
     mover[..signal].rotate_left(1);
@@ -242,8 +246,8 @@ fn a_norm_whose_moments_are_not_waited_for_is_told() {
     let segment = &mut built.program.segments[1];
     segment.streams[norm::HUB].0[Engine::Compute as usize].remove(0);
     let found = (0..64).map(|seed| built.run(&mut Schedule::seeded(seed)));
-    let told = found.filter(|found| {
-        matches!(found, Err(Fault::ReadBeforeWrite { region, .. }) if region == "moments")
-    });
+    let told = found.filter(
+        |found| matches!(found, Err(Fault::ReadBeforeWrite { region, .. }) if region == "moments"),
+    );
     assert!(told.count() > 0);
 }

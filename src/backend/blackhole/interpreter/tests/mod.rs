@@ -8,7 +8,6 @@ mod packets;
 mod product;
 mod relay;
 mod single;
-mod speed_tmp;
 
 use build::Built;
 

@@ -1,8 +1,8 @@
 //! Multicasts to the wrong cores.
 
 use super::build::Built;
-use super::relay::{self, BYSTANDER_AT, HUB, HUB_AT, RECEIVERS, RECEIVERS_AT};
 use super::fault;
+use super::relay::{self, BYSTANDER_AT, HUB, HUB_AT, RECEIVERS, RECEIVERS_AT};
 use crate::backend::blackhole::grid::{COLUMNS, Core, Noc, Rectangle};
 use crate::backend::blackhole::interpreter::Fault;
 use crate::backend::blackhole::lowered::{Engine, Instruction};
@@ -30,10 +30,7 @@ fn a_rectangle_with_a_core_too_many_is_told() {
     let wide = rectangle(RECEIVERS_AT[0], BYSTANDER_AT);
     for (data, signal) in [(wide, None), (None, wide)] {
         let found = fault(&changed(data, signal));
-        assert!(
-            matches!(&found, Fault::MulticastReceiver { core: BYSTANDER_AT, .. }),
-            "{found}"
-        );
+        assert!(matches!(&found, Fault::MulticastReceiver { core: BYSTANDER_AT, .. }), "{found}");
     }
     let beyond = rectangle(RECEIVERS_AT[0], Core::new(3, 3));
     let found = fault(&changed(beyond, None));
@@ -55,12 +52,16 @@ fn a_receiver_without_room_is_told() {
 #[test]
 fn who_is_left_out_starves() {
     let [one, other] = RECEIVERS_AT;
-    for (data, signal) in [(None, rectangle(one, one)), (rectangle(one, one), rectangle(one, one))] {
+    for (data, signal) in [(None, rectangle(one, one)), (rectangle(one, one), rectangle(one, one))]
+    {
         let Fault::Deadlock { blocked } = fault(&changed(data, signal)) else {
             panic!("a deadlock");
         };
         let starving = blocked.iter().find(|blocked| blocked.place.core == other).unwrap();
-        assert_eq!((starving.semaphore.as_str(), starving.value, starving.found), ("x ready", 1, 0));
+        assert_eq!(
+            (starving.semaphore.as_str(), starving.value, starving.found),
+            ("x ready", 1, 0)
+        );
     }
     let found = fault(&changed(rectangle(other, other), None));
     assert!(matches!(found, Fault::ReadBeforeWrite { .. }), "{found}");

@@ -110,8 +110,7 @@ pub fn built(numerics: CardNumerics, out_format: BlockFormat) -> Built {
     built.inputs.push(numbers(1, (ROWS * INPUTS) as usize));
     built.banks[5] = bias_bytes();
     let region = |built: &Built, name: &str| built.address(CONSUMER, name);
-    let (x, bias, out) =
-        (region(&built, "x"), region(&built, "bias"), region(&built, "out"));
+    let (x, bias, out) = (region(&built, "x"), region(&built, "bias"), region(&built, "out"));
 
     built.segment("products", FIRST_PASS, PASSES);
     let bytes = bias_bytes().len() as u32;
@@ -147,8 +146,7 @@ pub fn built(numerics: CardNumerics, out_format: BlockFormat) -> Built {
         let (offset, bytes) = (number * PACKET_BYTES, packet.len() as u32);
         let bytes = bytes.next_multiple_of(64);
         built.banks[3].extend(packet);
-        let stream =
-            Instruction::StreamPacket { offset, bytes, consumer: CONSUMER_AT, credit: 0 };
+        let stream = Instruction::StreamPacket { offset, bytes, consumer: CONSUMER_AT, credit: 0 };
         built.push(READER, Engine::Mover, 0, &[stream]);
     }
     let end = built.banks[3].len().next_multiple_of(64);

@@ -24,11 +24,15 @@ fn tiles(buffer: u32, count: u32, address: u32) -> [u32; 8] {
     [buffer, 0, 1, count, 0, 2048, address, 2048]
 }
 
-pub fn read([buffer, tile, tile_step, count, offset, bytes, address, address_step]: [u32; 8]) -> Instruction {
+pub fn read(
+    [buffer, tile, tile_step, count, offset, bytes, address, address_step]: [u32; 8],
+) -> Instruction {
     Instruction::ReadTiles { buffer, tile, tile_step, count, offset, bytes, address, address_step }
 }
 
-pub fn write([buffer, tile, tile_step, count, offset, bytes, address, address_step]: [u32; 8]) -> Instruction {
+pub fn write(
+    [buffer, tile, tile_step, count, offset, bytes, address, address_step]: [u32; 8],
+) -> Instruction {
     Instruction::WriteTiles { buffer, tile, tile_step, count, offset, bytes, address, address_step }
 }
 
@@ -101,7 +105,7 @@ fn a_prefix_can_be_looked_at_and_run_on() {
         let before = machine.run_to(schedule, Halt { segment: 0, pass: 1, op: 2 }).unwrap();
         assert_eq!(before.counters(HUB_AT).unwrap().instructions, [5, 0, 0]);
         let slot = built.address(HUB, "slot");
-        let found = machine.read_block(HUB_AT, slot, BlockFormat::Bf16, 2, ROWS, 32).unwrap();
+        let found = machine.read_block(HUB_AT, slot, BlockFormat::Bf16, 2, 0..ROWS, 32).unwrap();
         assert_eq!(found, built.inputs[0]);
         assert_eq!(before.counters(SENDER_AT).unwrap().instructions, [8, 0, 0]);
         let after = machine.run(schedule).unwrap();
