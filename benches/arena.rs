@@ -17,27 +17,15 @@ use half::bf16;
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
-/// `[out, in]` of each block: attention's q, k, v and out, k and v of every other block reading the backbone's tokens; the two
-/// of the feed-forward; AdaLN.
 const BLOCKS: usize = 32;
-const CROSS: [[usize; 2]; 7] = [
-    [1536, 1536],
-    [1536, 2048],
-    [1536, 2048],
-    [1536, 1536],
-    [6144, 1536],
-    [1536, 6144],
-    [3072, 1536],
-];
-const OWN: [[usize; 2]; 7] = [
-    [1536, 1536],
-    [1536, 1536],
-    [1536, 1536],
-    [1536, 1536],
-    [6144, 1536],
-    [1536, 6144],
-    [3072, 1536],
-];
+
+/// `[out, in]` of a block: attention's q, k, v and out, where every other block has its keys and values from the
+/// backbone's tokens; the two of the feed-forward; AdaLN.
+fn shapes(block: usize) -> [[usize; 2]; 7] {
+    let source = if block.is_multiple_of(2) { 2048 } else { 1536 };
+    let (square, keys) = ([1536, 1536], [1536, source]);
+    [square, keys, keys, square, [6144, 1536], [1536, 6144], [3072, 1536]]
+}
 
 const CONSUMERS: usize = 96;
 const BANKS: usize = 8;
@@ -54,9 +42,8 @@ fn drawn(index: usize) -> bf16 {
 }
 
 fn weights() -> Vec<WeightSpec> {
-    let blocks = (0..BLOCKS).map(|block| if block % 2 == 0 { CROSS } else { OWN });
-    let shapes = blocks.enumerate().flat_map(|(block, shapes)| {
-        shapes.into_iter().enumerate().map(move |(layer, shape)| (block, layer, shape))
+    let shapes = (0..BLOCKS).flat_map(|block| {
+        shapes(block).into_iter().enumerate().map(move |(layer, shape)| (block, layer, shape))
     });
     shapes
         .map(|(block, layer, [rows, cols])| WeightSpec {

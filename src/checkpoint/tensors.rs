@@ -298,3 +298,30 @@ fn read_weight_map<'a>(
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_of_shapes_is_zeros_without_a_file() {
+        let spec = |name: &str, shape: &[usize]| TensorSpec {
+            name: name.to_owned(),
+            shape: shape.to_vec(),
+            used: true,
+        };
+        // As large as a network, of which nothing but one vector is read.
+        let tensors = [spec("matrix", &[1 << 16, 1 << 13]), spec("vector", &[3])];
+        let checkpoint = Checkpoint::of_shapes("made up", &tensors).expect("address space");
+        assert_eq!(checkpoint.names().collect::<Vec<_>>(), ["matrix", "vector"]);
+        assert_eq!(checkpoint.bytes(), (1 << 30) + 6);
+        checkpoint.expect("matrix", &[1 << 16, 1 << 13]).expect("its shape");
+        assert_eq!(checkpoint.tensor("vector").expect("it is there").values, [bf16::ZERO; 3]);
+        let error = checkpoint.expect("vector", &[4]).expect_err("another shape");
+        assert!(error.to_string().contains("'vector' in made up has shape [3]"), "{error}");
+        assert!(checkpoint.tensor("other").is_err());
+        assert!(
+            Checkpoint::of_shapes("nothing", &[]).expect("no tensors").names().next().is_none()
+        );
+    }
+}

@@ -28,7 +28,7 @@ pub struct FidelityArgs {
     /// Seed of the initial noise; overrides the observation's seed or noise.
     #[arg(long)]
     seed: Option<u64>,
-    /// Write fidelity.json, with every value, and fidelity.png into this folder.
+    /// Write fidelity.json, with every value, and fidelity.png into this folder, which is made if it is not there.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print fidelity.json instead of tables.
@@ -44,12 +44,17 @@ pub fn run(args: &FidelityArgs) -> anyhow::Result<()> {
         }
         None => (None, None),
     };
+    if let Some(folder) = &args.out {
+        fidelity::make_folder(folder)?;
+    }
     let given = Given { observation, noise: args.seed.map(Noise::Seed).or(noise) };
     let in_f32 = Bar::of_things("in f32", None);
     let on_card = Bar::of_things("card's numbers", None);
     let watch = |run, done, total: Option<u64>| match (run, total) {
         (Run::Card, Some(total)) => {
-            in_f32.finish();
+            if done == 1 {
+                in_f32.finish();
+            }
             on_card.update(done, total);
         }
         _ => in_f32.step(),

@@ -12,10 +12,11 @@ use crate::backend::blackhole::numerics::{DtypePolicy, MathFidelity};
 use crate::contract::Version;
 use crate::plan::{self, PlanError, Planned, Request, Wanted};
 
-/// Plan what a request would cost on a Blackhole card, from shapes and documented rates; needs neither card nor weights.
+/// Plan what a request would cost on a Blackhole card; needs neither card nor weights.
 ///
-/// Every operation is counted: bytes of DRAM by bank, bytes through the network on chip, products of tiles, instructions of
-/// the vector unit. The layout is that of the serving documents' demonstration, beside whose measured times the sums stand.
+/// Every operation is counted from its shapes: bytes of DRAM by bank, bytes through the network on chip, products of tiles,
+/// instructions of the vector unit; documented rates make times of them. The layout is that of the serving documents'
+/// demonstration, and their measured times stand beside the sums.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("network").required(true), after_long_help = rates())]
 pub struct PlanArgs {

@@ -75,8 +75,8 @@ pub struct ReplayArgs {
     /// Compare bit for bit with an earlier replay: its folder, or its chunks.safetensors.
     #[arg(long, value_name = "PATH")]
     previous: Option<PathBuf>,
-    /// Compare with another policy on the same observations: keys backend, numerics, threads, snapshot, tokenizer, letterbox,
-    /// data_config.
+    /// Compare with another policy on the same observations: keys backend, numerics (f32, card), dtype_policy,
+    /// math_fidelity, accumulation, threads, snapshot, tokenizer, letterbox, data_config.
     #[arg(long, value_name = "KEY=VALUE,...")]
     against: Option<Alternative>,
 

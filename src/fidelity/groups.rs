@@ -36,3 +36,37 @@ fn columns(
         values: rows.flat_map(|row| &row[first..first + dim]).copied().collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{ActionGroupSpec, ActionNormalization, ActionReference};
+
+    #[test]
+    fn rows_and_columns_beyond_the_embodiment_are_left_out() {
+        let spec = |name: &str, dim: usize| ActionGroupSpec {
+            name: name.to_owned(),
+            dim,
+            normalization: ActionNormalization::MinMax { min: vec![0.0; dim], max: vec![1.0; dim] },
+            reference: ActionReference::Absolute,
+            pose: None,
+        };
+        let embodiment = Embodiment {
+            tag: String::new(),
+            slot: 0,
+            cameras: vec![],
+            frame_deltas: vec![0],
+            state: vec![],
+            action: vec![spec("arm", 2), spec("hand", 1)],
+            horizon: 2,
+            language_key: String::new(),
+        };
+        // Three rows of four columns, of which two and three count.
+        let chunk: Vec<f32> = (0..12).map(|value| value as f32).collect();
+        let groups = normalised_groups(&embodiment, &chunk, 4);
+        let found: Vec<_> = groups.iter().map(|g| (g.name.as_str(), g.values.clone())).collect();
+        assert_eq!(found, [("arm", vec![0.0, 1.0, 4.0, 5.0]), ("hand", vec![2.0, 6.0])]);
+        let whole = normalised_chunk(&embodiment, &chunk, 4);
+        assert_eq!((whole.dim, whole.values), (3, vec![0.0, 1.0, 2.0, 4.0, 5.0, 6.0]));
+    }
+}

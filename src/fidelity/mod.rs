@@ -9,7 +9,7 @@ mod taps;
 use std::path::PathBuf;
 
 pub use groups::normalised_groups;
-pub use report::{PICTURE_FILE, REPORT_FILE, Report, Weights, write};
+pub use report::{PICTURE_FILE, REPORT_FILE, Report, Weights, make_folder, write};
 pub use taps::TapFidelity;
 
 use crate::backend::cpu::Numerics;

@@ -22,10 +22,10 @@ const OVERSAMPLING: u32 = 2;
 /// Share of the width behind the values where the action groups stand.
 const GROUPS_SHARE: f64 = 0.12;
 /// Less is drawn as this: no loss has no place on a logarithmic axis.
-const LEAST: f64 = 1e-10;
+const LEAST: f64 = 1e-8;
 const MOST: f64 = 2.0;
-/// Share of the axis that is free above the largest loss, for names.
-const ROOM: f64 = 30.0;
+/// So many times the largest loss are on the axis, for names above it.
+const ROOM: f64 = 100.0;
 
 const INK: RGBColor = RGBColor(32, 36, 44);
 const FAINT: RGBColor = RGBColor(96, 102, 112);
@@ -122,6 +122,12 @@ fn chart(area: &Area<'_>, report: &Report) -> Result<(), PlotError> {
         .draw()?;
     let border = vec![(count, range.start), (count, range.end)];
     plot.draw_series([PathElement::new(border, GRID.stroke_width(px(2) as u32))])?;
+    for (place, step) in steps(&report.taps) {
+        let line = vec![(place, range.start), (place, range.end)];
+        plot.draw_series([PathElement::new(line, GRID.stroke_width(1))])?;
+        let text = style(13, FAINT).pos(Pos::new(HPos::Left, VPos::Top));
+        plot.draw_series([Text::new(step, (place, range.end), text)])?;
+    }
     for stage in StageKind::ALL {
         let taps = report.taps.iter().enumerate().filter(|(_, tap)| tap.stage == stage.name());
         let points = taps.map(|(place, tap)| (place as f64 + 0.5, drawn(tap.loss())));
@@ -143,6 +149,23 @@ fn chart(area: &Area<'_>, report: &Report) -> Result<(), PlotError> {
         plot.draw_series([Text::new(group.name.clone(), (at.0, at.1 * 1.6), text.pos(beside))])?;
     }
     Ok(())
+}
+
+/// Where each Euler step begins, with its name.
+fn steps(taps: &[TapFidelity]) -> Vec<(f64, String)> {
+    let step_of = |tap: &TapFidelity| -> Option<u32> {
+        tap.name.strip_prefix('k')?.split_once('.')?.0.parse().ok()
+    };
+    let mut steps = Vec::new();
+    let mut known = None;
+    for (place, tap) in taps.iter().enumerate() {
+        let step = step_of(tap);
+        if let Some(number) = step.filter(|_| step != known) {
+            steps.push((place as f64, format!("step {number}")));
+            known = step;
+        }
+    }
+    steps
 }
 
 /// Where the name of a value stands: above it, and not beyond the borders.
@@ -172,4 +195,40 @@ fn loss_range(report: &Report) -> Range<f64> {
     let (low, high) =
         losses.fold((MOST, LEAST), |(low, high), loss| (low.min(loss), high.max(loss)));
     low / 2.0..(high * ROOM).max(low * ROOM)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::tests::{group, report, tap};
+    use super::*;
+
+    fn has(picture: &RgbImage, colour: RGBColor) -> bool {
+        let RGBColor(r, g, b) = colour;
+        picture.pixels().any(|pixel| pixel.0 == [r, g, b])
+    }
+
+    #[test]
+    fn every_stage_and_group_is_drawn_in_its_colour() {
+        let taps = vec![
+            tap("vit", StageKind::Vision, Some(0.999)),
+            tap("k0.a", StageKind::Denoise, Some(1.0)),
+            tap("k0.b", StageKind::Denoise, Some(0.9999)),
+            tap("k1.a", StageKind::Denoise, Some(0.99)),
+        ];
+        assert_eq!(steps(&taps), [(1.0, "step 0".to_owned()), (3.0, "step 1".to_owned())]);
+        let picture = draw(&report(taps, vec![group("arm", Some(0.9999))])).unwrap();
+        assert_eq!(picture.dimensions(), (WIDTH, HEIGHT));
+        for seen in [colour(StageKind::Vision), colour(StageKind::Denoise), GROUPS] {
+            assert!(has(&picture, seen), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn odd_values_are_drawn_without_a_panic() {
+        assert!(draw(&report(vec![], vec![])).is_ok());
+        let mut odd = tap(&"long ".repeat(100), StageKind::Llm, Some(-1.0));
+        odd.not_finite = 1;
+        let groups = (0..60).map(|number| group(&number.to_string(), None)).collect();
+        assert!(draw(&report(vec![odd, tap("x", StageKind::Llm, None)], groups)).is_ok());
+    }
 }

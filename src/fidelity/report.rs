@@ -219,16 +219,106 @@ fn append_table(text: &mut String, header: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-/// Writes report and picture into a folder, which is made if it is not there; files of these names are replaced.
+fn failed(path: &Path, error: std::io::Error) -> FidelityError {
+    FidelityError::Write { path: path.to_owned(), error }
+}
+
+/// Makes the folder of a report that is to be written when the work is done.
+///
+/// # Errors
+/// It cannot be made.
+pub fn make_folder(folder: &Path) -> Result<(), FidelityError> {
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))
+}
+
+/// Writes report and picture into a folder; files of these names are replaced.
 ///
 /// # Errors
 /// What cannot be written.
 pub fn write(report: &Report, folder: &Path) -> Result<(), FidelityError> {
-    let failed = |path: &Path, error| FidelityError::Write { path: path.to_owned(), error };
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
     let path = folder.join(REPORT_FILE);
     let text = serde_json::to_string_pretty(report).map_err(|error| failed(&path, error.into()))?;
     fs::write(&path, text + "\n").map_err(|error| failed(&path, error))?;
     encode_png(&picture::draw(report)?, &folder.join(PICTURE_FILE))?;
     Ok(())
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub fn tap(name: &str, stage: StageKind, pcc: Option<f64>) -> TapFidelity {
+        TapFidelity {
+            name: name.to_owned(),
+            stage: stage.name(),
+            first_row: 0,
+            rows: 2,
+            cols: 3,
+            pcc,
+            concordance: pcc,
+            max_difference: 0.01,
+            min: -1.0,
+            max: 2.0,
+            not_finite: 0,
+        }
+    }
+
+    pub fn group(name: &str, pcc: Option<f64>) -> GroupAgreement {
+        let name = name.to_owned();
+        GroupAgreement { name, pcc, concordance: pcc, max_difference: 0.0, size: 1.0 }
+    }
+
+    pub fn report(taps: Vec<TapFidelity>, groups: Vec<GroupAgreement>) -> Report {
+        Report {
+            version: "n16",
+            embodiment: "gr1".to_owned(),
+            snapshot: PathBuf::new(),
+            instruction: "wave".to_owned(),
+            seed: None,
+            made_up_observation: true,
+            reference: "cpu (2 threads, f32)".to_owned(),
+            card: "cpu (2 threads, card numerics)".to_owned(),
+            dtype_policy: "mixed_dit",
+            math_fidelity: "hifi2",
+            accumulation: "f32",
+            weights: Some(Weights {
+                products: [("bf16", 2_500_000_000), ("bfp8_b", 1_000_000)].into(),
+                others: 3_000,
+            }),
+            normalised_groups: groups.clone(),
+            normalised: group("normalised chunk", Some(0.5)),
+            groups,
+            taps,
+        }
+    }
+
+    #[test]
+    fn the_worst_values_come_first_and_every_stage_has_one() {
+        let mut broken = tap("broken", StageKind::Denoise, None);
+        broken.not_finite = 3;
+        let taps = vec![
+            tap("still", StageKind::Vision, None),
+            tap("good", StageKind::Vision, Some(0.999_999)),
+            tap("bad", StageKind::Llm, Some(0.9)),
+            broken,
+        ];
+        let report = report(taps, vec![group("arm", Some(0.999)), group("hand", None)]);
+        let names = |taps: Vec<&TapFidelity>| -> Vec<String> {
+            taps.into_iter().map(|tap| tap.name.clone()).collect()
+        };
+        // What does not move differs by more than rounding, and so is as bad as what is broken.
+        assert_eq!(names(report.worst(3)), ["still", "broken", "bad"]);
+        assert_eq!(names(report.worst_of_stages()), ["still", "bad", "broken"]);
+        let text = report.text();
+        for part in [
+            "n16 gr1, \"wave\", given noise, a made-up observation",
+            "products bf16 2.50 GB, bfp8_b 1.0 MB; norms, biases, embeddings bf16 0.0 MB",
+            "3 not finite",
+            "does not move",
+            "0.9990000",
+            "1.00e-1",
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+    }
 }

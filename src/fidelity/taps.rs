@@ -24,12 +24,12 @@ pub struct TapFidelity {
     pub pcc: Option<f64>,
     /// Lin's concordance; `None` as above.
     pub concordance: Option<f64>,
-    /// Largest difference of two values that are finite.
+    /// Largest difference; infinite ones count, those of NaN do not.
     pub max_difference: f64,
     /// Least and largest value in f32.
     pub min: f32,
     pub max: f32,
-    /// Values of the card's run that are not finite.
+    /// Values that are not finite in one run or the other.
     pub not_finite: usize,
 }
 
@@ -170,7 +170,8 @@ impl TapSink for Compared<'_> {
 fn compare(expected: KeptTap, found: &[f32]) -> TapFidelity {
     let pairs = expected.values.iter().zip(found);
     let wide = pairs.map(|(expected, found)| (f64::from(*expected), f64::from(*found)));
-    let not_finite = found.iter().filter(|value| !value.is_finite()).count();
+    let finite = |(a, b): (f64, f64)| a.is_finite() && b.is_finite();
+    let not_finite = wide.clone().filter(|pair| !finite(*pair)).count();
     let correlation = Correlation::of(wide.clone()).filter(|_| not_finite == 0);
     let values = || expected.values.iter().copied();
     TapFidelity {
@@ -231,7 +232,14 @@ mod tests {
         for wrong in [f32::NAN, f32::INFINITY] {
             let found = compared(&[1.0, 2.0, 3.0], &[1.0, wrong, 3.0]);
             assert_eq!((found.pcc, found.loss(), found.not_finite), (None, 1.0, 1));
+            assert_eq!(compared(&[1.0, wrong], &[1.0, 2.0]).loss(), 1.0);
         }
+        let mut compared =
+            Compared::new(kept(&[("x", 1, &[1.0]), ("y", 1, &[1.0])]), &|_, _, _| ());
+        compared.tap("x", 1, 1, &[1.0]);
+        assert_eq!(compared.first_not_finite(), None);
+        compared.tap("y", 1, 1, &[f32::NAN]);
+        assert_eq!(compared.first_not_finite().as_deref(), Some("y"));
     }
 
     #[test]

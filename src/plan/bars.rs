@@ -48,9 +48,11 @@ pub fn parts(total: &Total, goal_s: Option<f64>) -> String {
     }
     if let Some(goal_s) = goal_s {
         let at = goal_s * scale;
+        // The words stay inside of the picture.
+        let words = at.min(WIDTH - 40.0);
         let _ = write!(
             svg,
-            "<path class=\"mark\" d=\"M{at:.1} 6V48\"/><text class=\"middle\" x=\"{at:.1}\" y=\"62\">goal {} ms</text>",
+            "<path class=\"mark\" d=\"M{at:.1} 6V48\"/><text class=\"middle\" x=\"{words:.1}\" y=\"62\">goal {} ms</text>",
             ms(goal_s)
         );
     }

@@ -45,11 +45,11 @@ impl Documents {
     /// Measured time of a stage, seconds.
     pub fn stage_s(&self, kind: StageKind) -> f64 {
         let at = StageKind::ALL.iter().position(|of| *of == kind);
-        at.map_or(0.0, |at| self.stages_ms[at] * 1e-3)
+        at.map_or(0.0, |at| self.stages_ms[at] / 1e3)
     }
 
     /// Measured time of all stages, seconds.
     pub fn total_s(&self) -> f64 {
-        self.stages_ms.iter().sum::<f64>() * 1e-3
+        self.stages_ms.iter().sum::<f64>() / 1e3
     }
 }

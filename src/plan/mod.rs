@@ -9,6 +9,7 @@ mod cores;
 mod documents;
 mod error;
 mod findings;
+mod hoisted;
 mod host;
 mod layout;
 mod network;

@@ -89,6 +89,11 @@ impl Planned {
         })
     }
 
+    /// Tensors of the network; those of a released one hold zeros.
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
     /// Tokens of the instruction, and the layout that is asked for.
     ///
     /// # Errors

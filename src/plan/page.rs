@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::findings::{BROKEN, KEPT};
 use super::report::Report;
 use super::table::{
     GROUP_HEADS, NO_MEASUREMENT, POLICY_HEADS, STAGE_HEADS, about, group_rows, policy_rows,
@@ -30,7 +31,7 @@ pub fn page(report: &Report) -> String {
     page.push_str("<h2>Most expensive operations</h2>\n");
     table(&mut page, &GROUP_HEADS, group_rows(report).into_iter());
     page.push_str("<h2>Cores</h2>\n<p class=\"about\">Milliseconds of arithmetic in a request; for readers, of reading.</p>\n<div class=\"maps\">\n");
-    let traced = "vision, language model and adapter: programs on all cores";
+    let traced = "Vision, language model, adapter: all cores";
     page.push_str(&core_maps::map(traced, &report.cores.traced));
     page.push_str(&core_maps::map("Euler steps: one program", &report.cores.persistent));
     page.push_str("</div>\n<h2>Banks of DRAM</h2>\n");
@@ -46,10 +47,10 @@ pub fn page(report: &Report) -> String {
 fn findings(page: &mut String, report: &Report) {
     page.push_str("<ul>\n");
     for finding in &report.findings {
-        let class = match (finding.contains("BROKEN"), finding.contains("kept, with")) {
-            (true, _) => " class=\"bad\"",
-            (false, true) => " class=\"good\"",
-            (false, false) => "",
+        let class = match finding.split(':').next() {
+            Some(BROKEN) => " class=\"bad\"",
+            Some(KEPT) => " class=\"good\"",
+            _ => "",
         };
         let _ = writeln!(page, "<li{class}>{}</li>", escaped(finding));
     }

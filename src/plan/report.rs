@@ -89,6 +89,8 @@ pub struct Total {
     /// With the starts of programs.
     pub total_s: f64,
     pub weight_bytes: u64,
+    /// What reading AdaLN and the cross blocks' keys and values in every Euler step would add to them.
+    pub hoisted_bytes: u64,
     /// Measured by the serving documents.
     pub documents_s: Option<f64>,
 }

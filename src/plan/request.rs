@@ -1,13 +1,12 @@
 //! From what is asked for to a report.
 
-use super::cores;
 use super::documents::Documents;
 use super::error::PlanError;
-use super::findings;
 use super::host::Host;
 use super::layout::Wanted;
 use super::network::Planned;
 use super::report::{Cores, Goal, LayoutFacts, PolicyTotal, Report, SCHEMA, StageReport, Total};
+use super::{cores, findings, hoisted};
 use crate::backend::blackhole::core_map::{self, CoreMap};
 use crate::backend::blackhole::cost::{Assumptions, Plan, StageCost};
 use crate::backend::blackhole::numerics::DtypePolicy;
@@ -67,8 +66,9 @@ pub fn report(planned: &Planned, request: &Request) -> Result<Report, PlanError>
     let goal_ms = documents.as_ref().and_then(|documents| {
         if *history_cache { documents.goal_with_history_ms } else { Some(documents.goal_ms) }
     });
-    let goal_s = goal_ms.map(|goal| goal * 1e-3);
-    let total = total(&plan, documents.as_ref());
+    let goal_s = goal_ms.map(|goal| goal / 1e3);
+    let hoisted_bytes = hoisted::bytes(&planned.prepare()?, &programs.request, assumptions.policy);
+    let total = total(&plan, hoisted_bytes, documents.as_ref());
     let goal = goal_s.map(|goal_s| Goal {
         goal_s,
         met_at_the_rates: total.rates_alone_s <= goal_s,
@@ -125,24 +125,29 @@ fn new_pictures(planned: &Planned, request: &Request, layout: Layout) -> Result<
     Ok(planned.layout(wanted)?.1)
 }
 
-fn total(plan: &Plan, documents: Option<&Documents>) -> Total {
+fn total(plan: &Plan, hoisted_bytes: u64, documents: Option<&Documents>) -> Total {
     Total {
         rates_alone_s: plan.sum(StageCost::rates_alone_s),
         whole_tiles_s: plan.sum(StageCost::whole_tiles_s),
         operations_s: plan.sum(StageCost::operations_s),
         total_s: plan.sum(StageCost::total_s),
-        weight_bytes: plan.counted().map(StageCost::weight_bytes).sum(),
+        weight_bytes: weight_bytes(plan),
+        hoisted_bytes,
         documents_s: documents.map(Documents::total_s),
     }
 }
 
+fn weight_bytes(plan: &Plan) -> u64 {
+    plan.counted().map(StageCost::weight_bytes).sum()
+}
+
 fn policy_total(policy: DtypePolicy, plan: &Plan, goal_s: Option<f64>) -> PolicyTotal {
-    let Total { rates_alone_s, total_s, weight_bytes, .. } = total(plan, None);
+    let rates_alone_s = plan.sum(StageCost::rates_alone_s);
     PolicyTotal {
         dtype_policy: policy.name(),
-        weight_bytes,
+        weight_bytes: weight_bytes(plan),
         rates_alone_s,
-        total_s,
+        total_s: plan.sum(StageCost::total_s),
         met_at_the_rates: goal_s.map(|goal_s| rates_alone_s <= goal_s),
     }
 }

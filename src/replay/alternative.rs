@@ -3,15 +3,20 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use clap::ValueEnum;
 use serde::Serialize;
 
 use super::events::Predicted;
+use crate::backend::cpu::Numerics;
+use crate::backend::cpu::card::CardNumerics;
 use crate::contract::{ActionGroup, Embodiment, Letterbox};
 use crate::correlation::Correlation;
 use crate::policy::PolicyOptions;
 
 /// Backends that there are, each with its numerics.
-const BACKENDS: [(&str, &[&str]); 1] = [("cpu", &["f32"])];
+const BACKENDS: [(&str, &[&str]); 1] = [("cpu", &["f32", CARD])];
+/// Numerics of the card; only they have a choice of their own.
+const CARD: &str = "card";
 
 /// How the other policy differs from the first, as `KEY=VALUE,KEY=VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +25,18 @@ pub struct Alternative {
     changes: Vec<(String, String)>,
 }
 
-const KEYS: [&str; 7] =
-    ["backend", "numerics", "threads", "snapshot", "tokenizer", "letterbox", "data_config"];
+const KEYS: [&str; 10] = [
+    "backend",
+    "numerics",
+    "dtype_policy",
+    "math_fidelity",
+    "accumulation",
+    "threads",
+    "snapshot",
+    "tokenizer",
+    "letterbox",
+    "data_config",
+];
 
 impl FromStr for Alternative {
     type Err = String;
@@ -74,8 +89,17 @@ impl Alternative {
     /// A value that does not fit its key.
     pub fn apply(&self, first: &PolicyOptions) -> Result<PolicyOptions, String> {
         let mut options = first.clone();
+        if self.get("numerics").is_some() {
+            options.numerics = Numerics::F32;
+        }
+        if self.get("numerics") == Some(CARD) {
+            options.numerics = Numerics::Card(CardNumerics::default());
+        }
         for (key, value) in &self.changes {
             match key.as_str() {
+                "dtype_policy" => of_card(&mut options, key)?.policy = one_of(key, value)?,
+                "math_fidelity" => of_card(&mut options, key)?.fidelity = one_of(key, value)?,
+                "accumulation" => of_card(&mut options, key)?.accumulation = one_of(key, value)?,
                 "threads" => {
                     let threads = value.parse().ok().filter(|threads| *threads <= 256);
                     options.threads =
@@ -94,6 +118,22 @@ impl Alternative {
         }
         Ok(options)
     }
+}
+
+/// What a key of the card is about.
+fn of_card<'a>(options: &'a mut PolicyOptions, key: &str) -> Result<&'a mut CardNumerics, String> {
+    match &mut options.numerics {
+        Numerics::Card(numerics) => Ok(numerics),
+        Numerics::F32 => Err(format!("{key} is about the card's numbers; add numerics={CARD}")),
+    }
+}
+
+fn one_of<T: ValueEnum>(key: &str, value: &str) -> Result<T, String> {
+    T::from_str(value, false).map_err(|_| {
+        let names = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
+        format!("{key} is one of {}, not '{value}'", names.join(", "))
+    })
 }
 
 /// Whether chunks of two embodiments can be compared.
@@ -191,12 +231,16 @@ pub fn fidelity(alternative: &Alternative, predicted: &[Predicted]) -> Fidelity 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::blackhole::numerics::Accumulation;
 
     #[test]
     fn what_is_not_known_is_refused_by_name() {
         for (text, expected) in [
             ("backend=tenstorrent", "no backend 'tenstorrent'; there is cpu"),
-            ("numerics=bf16", "backend 'cpu' has no numerics 'bf16'; it has f32"),
+            ("numerics=bf16", "backend 'cpu' has no numerics 'bf16'; it has f32, card"),
+            ("dtype_policy=mixed", "add numerics=card"),
+            ("numerics=f32,accumulation=bf16", "add numerics=card"),
+            ("numerics=card,math_fidelity=hifi3", "one of lofi, hifi2, hifi4, not 'hifi3'"),
             ("thread=1", "no key 'thread'"),
             ("threads", "not KEY=VALUE"),
             ("threads=1000", "0 to 256"),
@@ -208,5 +252,19 @@ mod tests {
         }
         let made: Alternative = "backend=cpu, threads=2".parse().expect("known");
         assert_eq!(made.apply(&PolicyOptions::default()).expect("fits").threads, 2);
+    }
+
+    #[test]
+    fn the_other_policy_may_compute_with_the_numbers_of_the_card() {
+        let numerics = |text: &str| {
+            let made: Alternative = text.parse().expect(text);
+            made.apply(&PolicyOptions::default()).expect(text).numerics
+        };
+        let default = CardNumerics::default();
+        assert_eq!(numerics("threads=1"), Numerics::F32);
+        assert_eq!(numerics("numerics=card"), Numerics::Card(default));
+        let accumulation = Accumulation::Bf16;
+        let chosen = Numerics::Card(CardNumerics { accumulation, ..default });
+        assert_eq!(numerics("accumulation=bf16,numerics=card"), chosen);
     }
 }

@@ -1,6 +1,7 @@
-//! The card's numbers: tiles against those that the `ttnn` wheel makes on the host, and predictions against NVIDIA's own
-//! outputs.
+//! The card's numbers: tiles against those that the `ttnn` wheel makes on the host, predictions against NVIDIA's own
+//! outputs, and the commands that give them.
 
+mod command;
 #[path = "../common/mod.rs"]
 mod common;
 mod predictions;

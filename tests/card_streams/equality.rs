@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gr00t_blackhole::backend::blackhole::interpreter::{Machine, Schedule};
+use gr00t_blackhole::backend::blackhole::interpreter::{Fault, Machine, Schedule};
 use gr00t_blackhole::backend::blackhole::lower::{Denoise, Place, denoise_instructions};
 use gr00t_blackhole::backend::blackhole::numerics::DtypePolicy;
 use gr00t_blackhole::backend::cpu::card::CardNumerics;
@@ -16,7 +16,7 @@ fn reference(version: Version, policy: DtypePolicy) -> (Arc<Checkpoint>, Referen
     Tiny::new(version).reference(CardNumerics { policy, ..CardNumerics::default() })
 }
 
-/// Runs streams on the inputs of the reference; hands the machine over as it stands at the end.
+/// As [`try_run`], of streams that run.
 fn run(
     checkpoint: &Checkpoint,
     reference: &Reference,
@@ -24,16 +24,29 @@ fn run(
     schedule: &mut Schedule,
     look: impl FnOnce(&mut Machine<'_>),
 ) {
+    try_run(checkpoint, reference, denoise, schedule, look)
+        .unwrap_or_else(|fault| panic!("{fault}"));
+}
+
+/// Runs streams on the inputs of the reference; hands the machine over as it stands at the end.
+pub fn try_run(
+    checkpoint: &Checkpoint,
+    reference: &Reference,
+    denoise: &Denoise,
+    schedule: &mut Schedule,
+    look: impl FnOnce(&mut Machine<'_>),
+) -> Result<(), Fault> {
     let arena = denoise.arena.image(checkpoint).unwrap();
-    let mut machine = Machine::new(&denoise.lowered, &arena, reference.numerics).unwrap();
+    let mut machine = Machine::new(&denoise.lowered, &arena, reference.numerics)?;
     for input in &denoise.inputs {
         let columns = reference.program.buffers[input.buffer.0].cols;
         let mut values = vec![0.0; input.first_row as usize * columns];
         values.extend_from_slice(reference.contents(input.buffer));
-        machine.write_buffer(input.dram as usize, &values).unwrap();
+        machine.write_buffer(input.dram as usize, &values)?;
     }
-    machine.run(schedule).unwrap_or_else(|fault| panic!("{fault}"));
+    machine.run(schedule)?;
     look(&mut machine);
+    Ok(())
 }
 
 fn same_bits(name: &str, found: &[f32], expected: &[f32]) {

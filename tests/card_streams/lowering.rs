@@ -9,7 +9,9 @@ use gr00t_blackhole::backend::blackhole::lower::{
 };
 use gr00t_blackhole::backend::blackhole::lowered::{Instruction, Step};
 use gr00t_blackhole::backend::blackhole::numerics::DtypePolicy;
+use gr00t_blackhole::checkpoint::Checkpoint;
 use gr00t_blackhole::contract::Version;
+use gr00t_blackhole::plan::{Planned, Wanted};
 use gr00t_blackhole::prepared::Values;
 use gr00t_blackhole::program::{Op, Program, StageKind, WeightId};
 
@@ -22,7 +24,17 @@ fn lowered(version: Version, prefix: Option<usize>) -> Denoise {
 }
 
 fn lower(tiny: &Tiny, program: &Program, prefix: Option<usize>) -> Result<Denoise, LowerError> {
-    let prepare = tiny.prepare();
+    let (prepare, checkpoint) = (tiny.prepare(), &tiny.checkpoint);
+    lower_programs(&prepare, program, checkpoint, Layout::TwoColumns, prefix)
+}
+
+fn lower_programs(
+    prepare: &Program,
+    program: &Program,
+    checkpoint: &Checkpoint,
+    layout: Layout,
+    prefix: Option<usize>,
+) -> Result<Denoise, LowerError> {
     let exports = prepare.exports.iter().map(|(name, buffer)| {
         let spec = &prepare.buffers[buffer.0];
         (name.clone(), vec![0.0; spec.rows * spec.cols])
@@ -30,11 +42,11 @@ fn lower(tiny: &Tiny, program: &Program, prefix: Option<usize>) -> Result<Denois
     let constants: Values = exports.collect();
     let source = Source {
         program,
-        prepare: &prepare,
-        checkpoint: &tiny.checkpoint,
+        prepare,
+        checkpoint,
         constants: &constants,
         policy: DtypePolicy::MixedDit,
-        layout: Layout::TwoColumns,
+        layout,
     };
     denoise(&source, prefix)
 }
@@ -121,4 +133,23 @@ fn steps_that_differ_are_refused() {
     shape.scale *= 2.0;
     let refused = lower(&tiny, &program, None);
     assert!(matches!(refused, Err(LowerError::UnequalSteps { op }) if op == last as u32));
+}
+
+/// The networks of the released checkpoints fit: no region beyond L1, no two of them on one another.
+#[test]
+fn released_sizes_fit_into_the_cores() {
+    for version in Version::ALL {
+        let planned = Planned::released(version).unwrap();
+        let (_, layout) = planned.layout(Wanted::default()).unwrap();
+        let (prepare, program) = (planned.prepare().unwrap(), planned.request(layout).unwrap());
+        for cores in Layout::ALL {
+            let denoise =
+                lower_programs(&prepare, &program, planned.checkpoint(), cores, None).unwrap();
+            let part = denoise.arena.part("per_step").unwrap();
+            let banks: Vec<u64> =
+                (0..8).map(|bank| part.range(bank).end - part.range(bank).start).collect();
+            let (least, most) = (banks.iter().min().unwrap(), banks.iter().max().unwrap());
+            assert!(*most as f64 <= 1.02 * *least as f64, "{version}: {banks:?}");
+        }
+    }
 }

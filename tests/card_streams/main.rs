@@ -4,6 +4,7 @@
 mod common;
 mod equality;
 mod lowering;
+mod mutations;
 mod tiny;
 mod trace_plans;
 mod traces;

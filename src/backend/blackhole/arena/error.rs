@@ -16,14 +16,15 @@ pub enum ArenaError {
     )]
     Weight { part: String, consumer: u32, id: usize, weights: usize },
     #[error(
-        "part '{part}', consumer {consumer}: '{tensor}' has {columns} columns of tiles, there is no column {column_tile}"
+        "part '{part}', consumer {consumer}: '{tensor}' has {columns} columns of tiles, there is no column \
+         {column_tile}"
     )]
     Column { part: String, consumer: u32, tensor: String, column_tile: usize, columns: usize },
     #[error("{what}: there is no bank {bank}, the card has {BANKS}")]
     Bank { what: String, bank: u8 },
     #[error(
-        "part '{part}', consumer {consumer}: a shard of instruction {order} stands behind one of instruction {before}; shards \
-         are read in the order in which they are used"
+        "part '{part}', consumer {consumer}: a shard of instruction {order} stands behind one of instruction \
+         {before}; shards are read in the order in which they are used"
     )]
     Order { part: String, consumer: u32, before: u32, order: u32 },
     #[error("{what} is empty; leave it out")]
@@ -39,15 +40,18 @@ pub enum ArenaError {
     )]
     NotHoisted { tensor: String, part: String, fix: &'static str },
     #[error(
-        "the program reads values {first} to {end} of '{tensor}', which has {found}; the checkpoint is not the one that the \
-         program was built for"
+        "the program reads values {first} to {end} of '{tensor}', which has {found}; the checkpoint is not the one \
+         that the program was built for"
     )]
     WeightValues { tensor: String, first: usize, end: usize, found: usize },
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
     #[error(transparent)]
     Numerics(#[from] NumericsError),
-    #[error("the disk of {} has {free} bytes free, the arena needs {needed}; make room, or name another place", path.display())]
+    #[error(
+        "the disk of {} has {free} bytes free, the arena needs {needed}; make room, or name another place",
+        path.display()
+    )]
     DiskFull { path: PathBuf, needed: u64, free: u64 },
     #[error("cannot write {}: {error}; name a place that can be written to", path.display())]
     Write { path: PathBuf, error: io::Error },

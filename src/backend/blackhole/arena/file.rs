@@ -44,8 +44,8 @@ pub enum FileProblem {
     Contents { expected: Hash, found: Hash },
 }
 
-/// What stands before the banks. The geometry of packets is not in it: whoever wants them has the plan, and the key says
-/// that it is the right one.
+/// What stands before the banks. The geometry of packets is not in it: whoever wants them has the plan, and the key
+/// says that it is the right one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {

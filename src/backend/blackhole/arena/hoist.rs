@@ -6,19 +6,20 @@ use super::{ArenaError, PER_REQUEST, PER_STEP};
 use crate::program::dataflow::{self, Product};
 use crate::program::{Input, Program, StageKind, WeightId, WeightSpec};
 
-/// Weights whose products are computed less often than once in a step: read in every step, they would take memory traffic for
-/// the same result again and again.
+/// Weights whose products are computed less often than once in a step: read in every step, they would take memory
+/// traffic for the same result again and again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HoistRules {
     /// Nothing of a request changes their products: the AdaLN linears.
     pub at_load: Vec<WeightSpec>,
-    /// No step changes them: the keys and values of cross-attention, the state encoder, all stages before the action head.
+    /// No step changes them: the keys and values of cross-attention, the state encoder, all stages before the action
+    /// head.
     pub per_request: Vec<WeightSpec>,
 }
 
 impl HoistRules {
-    /// As the programs of a model have it: what the prepare program multiplies with is used at load, and a product of the
-    /// request program is one of the steps if the noise, which becomes the actions step by step, can reach it.
+    /// As the programs of a model have it: what the prepare program multiplies with is used at load, and a product of
+    /// the request program is one of the steps if the noise, which becomes the actions step by step, can reach it.
     pub fn of(prepare: &Program, request: &Program) -> Self {
         let products = dataflow::products(request, Input::Noise);
         let in_step = |product: &Product| product.stage == StageKind::Denoise && product.depends;

@@ -1,8 +1,9 @@
 //! The weights as they lie in the card's memory: in eight banks, in packets, in the order in which cores want them.
 //!
-//! The weights of a product are cut into *shards*, each a column of tiles: all tiles along the inputs, for 32 outputs. A core
-//! of the card, a *consumer*, gets whole shards; what it reads in one pass is its *stream*, tile after tile in packets of
-//! [`PACKET_BYTES`]. A tile never lies in two packets. Streams that are used together make up a *part*:
+//! The weights of a product are cut into *shards*, each a column of tiles: all tiles along the inputs, for 32
+//! outputs. A core of the card, a *consumer*, gets whole shards; what it reads in one pass is its *stream*, tile
+//! after tile in packets of [`PACKET_BYTES`]. A tile never lies in two packets. Streams that are used together make
+//! up a *part*:
 //!
 //! | part | read |
 //! |---|---|
@@ -10,12 +11,12 @@
 //! | [`PER_REQUEST`] | once in a request: keys and values of cross-attention, the state encoder |
 //! | others, named by the caller | once in a request |
 //!
-//! The reader core of a bank reads a part from its first byte to its last. So packets lie in the order in which they are
-//! needed, whichever core they are for: by the instruction that uses the first tile, then by the packet's number in its
-//! stream, then by consumer. Behind the parts of a bank lie *blobs*: biases, tables computed at load.
+//! The reader core of a bank reads a part from its first byte to its last. So packets lie in the order in which they
+//! are needed, whichever core they are for: by the instruction that uses the first tile, then by the packet's number
+//! in its stream, then by consumer. Behind the parts of a bank lie *blobs*: biases, tables computed at load.
 //!
-//! [`ArenaPlan::new`] says where everything lies, [`ArenaPlan::image`] packs it in memory, [`Arena::write`] into a file that
-//! [`Arena::open`] maps and checks; [`Arena::upload`] hands it over piece by piece.
+//! [`ArenaPlan::new`] says where everything lies, [`ArenaPlan::image`] packs it in memory, [`Arena::write`] into a
+//! file that [`Arena::open`] maps and checks; [`Arena::upload`] hands it over piece by piece.
 
 mod cut;
 mod error;

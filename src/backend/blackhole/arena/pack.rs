@@ -79,8 +79,8 @@ impl<'a> Packing<'a> {
         })
     }
 
-    /// Packs some pieces into `target`, which has the length of all of them together, on all threads of the current rayon
-    /// pool.
+    /// Packs some pieces into `target`, which has the length of all of them together, on all threads of the current
+    /// rayon pool.
     pub fn pack(&self, pieces: &[Piece<'a>], target: &mut [u8]) -> Result<(), ArenaError> {
         let mut rest = target;
         let mut jobs = Vec::with_capacity(pieces.len());

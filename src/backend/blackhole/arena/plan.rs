@@ -77,12 +77,12 @@ pub struct PlannedBlob {
 }
 
 impl ArenaPlan {
-    /// Lays out the given parts, then the blobs, one after the other in each bank. Packets of a part begin at a multiple of
-    /// [`PACKET_BYTES`], blobs at one of [`ALIGNMENT`].
+    /// Lays out the given parts, then the blobs, one after the other in each bank. Packets of a part begin at a
+    /// multiple of [`PACKET_BYTES`], blobs at one of [`ALIGNMENT`].
     ///
     /// # Errors
-    /// A weight, column of tiles or bank that does not exist; a stream out of order; something empty, or two things of one
-    /// name; a part that holds what `hoisted` says that is computed less often; more than a bank can hold.
+    /// A weight, column of tiles or bank that does not exist; a stream out of order; something empty, or two things
+    /// of one name; a part that holds what `hoisted` says that is computed less often; more than a bank can hold.
     pub fn new(
         weights: &[WeightSpec],
         policy: DtypePolicy,

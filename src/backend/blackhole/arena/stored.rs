@@ -59,9 +59,9 @@ impl Arena {
             return Err(read(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
         }
         let file = File::open(path).map_err(read)?;
-        // SAFETY: the map is private to the arena, read-only, and handed out as shared slices of bytes only. What remains is
-        // another process that changes or cuts the file while it is mapped; arenas are written beside their place and
-        // renamed, and a new one is a new file.
+        // SAFETY: the map is private to the arena, read-only, and handed out as shared slices of bytes only. What
+        // remains is another process that changes or cuts the file while it is mapped; arenas are written beside
+        // their place and renamed, and a new one is a new file.
         let map = unsafe { Mmap::map(&file) }.map_err(read)?;
         let fault = |problem| ArenaError::File { path: path.to_owned(), problem };
         let (header, banks) = Header::decode(&map, key).map_err(fault)?;
@@ -88,9 +88,9 @@ impl Arena {
         Some(&self.bank(blob.bank)[range(blob.offset, blob.bytes)])
     }
 
-    /// Hands over the banks, one after the other, in pieces of at most `staging_bytes`: `send` gets the bank, the offset in
-    /// it and the bytes, which lie in memory of the process, not in the map. Pieces are multiples of [`ALIGNMENT`] and never
-    /// larger than [`STAGING_BYTES`]; the least is one of [`ALIGNMENT`].
+    /// Hands over the banks, one after the other, in pieces of at most `staging_bytes`: `send` gets the bank, the
+    /// offset in it and the bytes, which lie in memory of the process, not in the map. Pieces are multiples of
+    /// [`ALIGNMENT`] and never larger than [`STAGING_BYTES`]; the least is one of [`ALIGNMENT`].
     ///
     /// # Errors
     /// The first one of `send`, after which nothing more is sent.

@@ -22,13 +22,14 @@ const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 const RELEASE_BYTES: u64 = 128 << 20;
 
 impl Arena {
-    /// Packs an arena into the file `out`, on all threads of the current rayon pool, and gives it a key, which says what it
-    /// was made from ([`ArenaPlan::key`]). `progress` hears of bytes of packed banks.
+    /// Packs an arena into the file `out`, on all threads of the current rayon pool, and gives it a key, which says
+    /// what it was made from ([`ArenaPlan::key`]). `progress` hears of bytes of packed banks.
     ///
     /// The file is written beside its place and renamed when it is whole, whoever else does the same.
     ///
     /// # Errors
-    /// A weight that is not in the checkpoint, a place that cannot be written to, a full disk. Nothing is left behind then.
+    /// A weight that is not in the checkpoint, a place that cannot be written to, a full disk. Nothing is left behind
+    /// then.
     pub fn write(
         plan: &ArenaPlan,
         checkpoint: &Checkpoint,

@@ -45,7 +45,8 @@ pub fn label(program: &Program, op: &Op) -> String {
     }
 }
 
-/// The end of a tensor's name: what stands behind the number of its block, or its last two parts.
+/// The end of a tensor's name: what stands behind the number of its block, or its last two parts. Numbers between them,
+/// which tell apart what is alike, do not count.
 fn short(tensor: &str) -> String {
     let ending = ENDINGS.into_iter().find_map(|ending| tensor.strip_suffix(ending));
     let name = ending.unwrap_or(tensor);
@@ -53,8 +54,12 @@ fn short(tensor: &str) -> String {
     if let Some((_, rest)) = in_block.and_then(|numbered| numbered.split_once('.')) {
         return rest.to_owned();
     }
-    let start = name.rmatch_indices('.').nth(1).map_or(0, |(at, _)| at + 1);
-    name[start..].to_owned()
+    let (list, last) = name.rsplit_once('.').unwrap_or(("", name));
+    let named = list.rsplit('.').find(|part| part.parse::<usize>().is_err());
+    match named {
+        Some(part) if !part.is_empty() => format!("{part}.{last}"),
+        _ => last.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -68,6 +73,7 @@ mod tests {
             ("action_head.model.transformer_blocks.17.ff.net.0.proj.weight", "ff.net.0.proj"),
             ("backbone.model.model.visual.blocks.3.attn.qkv.weight", "attn.qkv"),
             ("backbone.model.mlp1.1.weight", "mlp1.1"),
+            ("visual.deepstack_merger_list.2.norm.weight", "deepstack_merger_list.norm"),
             ("action_head.action_encoder.W2.W", "action_encoder.W2"),
             ("action_head.vlln.weight", "action_head.vlln"),
             ("vlln", "vlln"),

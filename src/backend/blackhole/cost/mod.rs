@@ -21,6 +21,8 @@ mod plan;
 mod product;
 mod rates;
 mod spread;
+#[cfg(test)]
+mod tests;
 mod vector;
 mod work;
 

@@ -1,7 +1,7 @@
 //! Which values lie in DRAM.
 //!
-//! Within a stage, values stay in the cores' memory: those of the widest of the served layouts take a tenth of it. What
-//! the host gives, what is known when the program is built, and what one stage hands to another lies in DRAM, since a
+//! Within a stage, values stay in the cores' memory, which holds all buffers of every stage of the served layouts, even if
+//! none takes the place of another. What the host gives, what is known when the program is built, and what one stage hands to another lies in DRAM, since a
 //! stage may take all of that memory for itself.
 
 use std::collections::{HashMap, HashSet};

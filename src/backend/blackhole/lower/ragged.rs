@@ -24,7 +24,14 @@ pub fn most_tiles(width: usize) -> usize {
 impl Writer<'_> {
     /// Where column `column` of tiles of a head's queries, keys or values lands on its core, of blocks with `row_tiles` rows
     /// of tiles.
-    pub fn landing(&self, role: Use, head: usize, width: usize, column: usize, row_tiles: u32) -> u32 {
+    pub fn landing(
+        &self,
+        role: Use,
+        head: usize,
+        width: usize,
+        column: usize,
+        row_tiles: u32,
+    ) -> u32 {
         let tall = self.memory.key_tiles.max(self.memory.row_tiles);
         let each = most_tiles(width) as u32 * tall * BlockFormat::Bf16.tile_bytes();
         let kind = match role {
