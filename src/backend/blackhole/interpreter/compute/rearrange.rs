@@ -169,11 +169,9 @@ impl CoreState<'_> {
         let size = u64::from(BlockFormat::Bf16.bytes());
         let end = (first + u64::from(count)) * size;
         let address = self.check(at, address.into(), end)? + (first * size) as usize;
-        let mut values = vec![0.0; count as usize];
         match self.l1.values(address, count as usize * size as usize) {
-            Ok(bytes) => decode(BlockFormat::Bf16, bytes, &mut values),
-            Err(unwritten) => return Err(self.unwritten(at, unwritten)),
+            Ok(bytes) => Ok(decode(BlockFormat::Bf16, bytes)),
+            Err(unwritten) => Err(self.unwritten(at, unwritten)),
         }
-        Ok(values)
     }
 }
