@@ -5,7 +5,7 @@ use half::bf16;
 use super::build::Built;
 use super::single::built;
 use super::{fault, run};
-use crate::backend::blackhole::interpreter::{Dram, Fault, Schedule};
+use crate::backend::blackhole::interpreter::{Dram, Fault, Machine, Schedule};
 use crate::backend::blackhole::lowered::{BlockFormat, Engine, Instruction, RowMotion, Step};
 
 const COLUMNS: usize = 20;
@@ -256,9 +256,8 @@ fn dram_is_handed_on_between_programs_of_the_same_buffers() {
     let mut machine = built.machine().unwrap();
     machine.run(&mut Schedule::round_robin()).unwrap();
     let expected = machine.read_buffer(1).unwrap();
-    let dram = machine.into_dram();
-    let mut next = built.machine().unwrap();
-    next.set_dram(dram).unwrap();
-    assert_eq!(next.read_buffer(1), Ok(expected));
-    assert_eq!(next.set_dram(Dram::default()), Err(Fault::OtherDram));
+    let mut dram = machine.into_dram();
+    let next = |dram| Machine::on(&built.program, &built.banks, built.numerics, dram);
+    assert_eq!(next(&mut Dram::default()).err(), Some(Fault::OtherDram));
+    assert_eq!(next(&mut dram).unwrap().read_buffer(1), Ok(expected));
 }
