@@ -15,6 +15,7 @@ mod layout;
 mod network;
 mod output;
 mod page;
+mod persistent;
 mod report;
 mod request;
 mod table;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::findings::{BROKEN, KEPT};
+use super::persistent::{self, ARENA_HEADS, ROLE_HEADS, arena_rows, role_rows};
 use super::report::Report;
 use super::table::{
     GROUP_HEADS, NO_MEASUREMENT, POLICY_HEADS, STAGE_HEADS, about, group_rows, policy_rows,
@@ -36,6 +37,13 @@ pub fn page(report: &Report) -> String {
     page.push_str(&core_maps::map("Euler steps: one program", &report.cores.persistent));
     page.push_str("</div>\n<h2>Banks of DRAM</h2>\n");
     page.push_str(&core_maps::banks(report.bank_bytes));
+    if let Some(summary) = &report.persistent {
+        page.push_str("<h2>Euler steps as one program</h2>\n");
+        table(&mut page, &ROLE_HEADS, role_rows(summary).into_iter());
+        let about = persistent::about(summary);
+        let _ = writeln!(page, "<p class=\"about\">{}</p>", escaped(&about));
+        table(&mut page, &ARENA_HEADS, arena_rows(summary).into_iter());
+    }
     operations(&mut page, report);
     page.push_str("<h2>Weights</h2>\n");
     table(&mut page, &POLICY_HEADS, policy_rows(report).into_iter());

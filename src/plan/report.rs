@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::cores::CoreLoad;
 use super::host::Host;
 use crate::backend::blackhole::cost::{BANKS, Bound, Group, OpCost, Rates};
+use crate::backend::blackhole::lower::Summary;
 
 /// Of `plan.json`.
 pub const SCHEMA: u32 = 1;
@@ -34,6 +35,8 @@ pub struct Report {
     pub bank_bytes: [u64; BANKS],
     pub host: Host,
     pub cores: Cores,
+    /// The program of the Euler steps, lowered; null if there is none.
+    pub persistent: Option<Summary>,
     /// What the plan says, in sentences.
     pub findings: Vec<String>,
 }

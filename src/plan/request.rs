@@ -6,7 +6,7 @@ use super::host::Host;
 use super::layout::Wanted;
 use super::network::Planned;
 use super::report::{Cores, Goal, LayoutFacts, PolicyTotal, Report, SCHEMA, StageReport, Total};
-use super::{cores, findings, hoisted};
+use super::{cores, findings, hoisted, persistent};
 use crate::backend::blackhole::core_map::{self, CoreMap};
 use crate::backend::blackhole::cost::{Assumptions, Plan, StageCost};
 use crate::backend::blackhole::numerics::DtypePolicy;
@@ -106,9 +106,15 @@ pub fn report(planned: &Planned, request: &Request) -> Result<Report, PlanError>
         bank_bytes: plan.bank_bytes(),
         host: Host::new(&programs.request, pictures, &assumptions.rates),
         cores: Cores { traced: cores::traced(&plan), persistent: cores::persistent(&plan, &map) },
+        persistent: None,
         findings: Vec::new(),
     };
     report.findings = findings::findings(&report, &plan);
+    let (policy, layout) = (assumptions.policy, request.core_layout);
+    match persistent::summary(planned, &programs.request, policy, layout)? {
+        Ok(summary) => report.persistent = Some(summary),
+        Err(error) => report.findings.push(format!("no persistent program: {error}")),
+    }
     Ok(report)
 }
 

@@ -1,6 +1,7 @@
 //! A plan as text for a terminal.
 
 use super::findings::{megabytes, ms};
+use super::persistent::{self, ARENA_HEADS, ROLE_HEADS, arena_rows, role_rows};
 use super::report::{LayoutFacts, Report, StageReport};
 
 /// Columns of the table of stages.
@@ -47,6 +48,14 @@ pub fn text(report: &Report) -> String {
     text += &aligned(&GROUP_HEADS, &group_rows(report));
     text += "\nAll weights as each policy has them\n";
     text += &aligned(&POLICY_HEADS, &policy_rows(report));
+    if let Some(summary) = &report.persistent {
+        text += "\nEuler steps as one program\n";
+        text += &aligned(&ROLE_HEADS, &role_rows(summary));
+        text.push('\n');
+        text += &aligned(&ARENA_HEADS, &arena_rows(summary));
+        text += &persistent::about(summary);
+        text.push('\n');
+    }
     text.push('\n');
     for finding in &report.findings {
         text += finding;

@@ -125,7 +125,7 @@ fn every_flipped_byte_is_found() {
                     matches!(found, FileProblem::Cut { .. } | FileProblem::HeaderHash { .. })
                 }
                 24..HEADER_BYTES => matches!(found, FileProblem::HeaderHash { .. }),
-                _ => matches!(found, FileProblem::Contents { .. }),
+                _ => matches!(found, FileProblem::Bank { .. }),
             };
             assert!(expected, "byte {at}: {found}");
         }

@@ -14,7 +14,8 @@ use gr00t_blackhole::contract::{PredictOptions, TapSink, Version};
 use gr00t_blackhole::encode::ModelInput;
 use gr00t_blackhole::prepared::{Cache, Values};
 use gr00t_blackhole::program::{
-    BufferId, BufferSource, IndexInput, Input, Layout, ModelPrograms, Op, Program, StageKind, n15, n16, n17,
+    BufferId, BufferSource, IndexInput, Input, Layout, ModelPrograms, Op, Program, StageKind, n15,
+    n16, n17,
 };
 
 /// The tiny synthetic checkpoint of a version, and its programs for one layout.

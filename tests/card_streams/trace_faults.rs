@@ -75,7 +75,9 @@ fn writes(program: &mut TraceProgram) -> Vec<&mut Instruction> {
 
 fn set_tile(instruction: &mut Instruction, number: u32) {
     match instruction {
-        Instruction::WriteTiles { tile, .. } | Instruction::ReadTiles { tile, .. } => *tile = number,
+        Instruction::WriteTiles { tile, .. } | Instruction::ReadTiles { tile, .. } => {
+            *tile = number
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -167,17 +169,21 @@ fn a_tile_that_was_not_read_before_it_is_written_back_loses_its_other_rows() {
 #[test]
 fn a_tile_of_another_core_is_not_read() {
     let subject = Subject::new();
-    subject.at(|op| matches!(op, Op::Add { .. }), |plan, _, stage, mut program| {
-        let result = writes(&mut program).iter().map(|write| first_tile(write)).collect::<Vec<_>>();
-        let Instruction::WriteTiles { buffer: out, .. } = *writes(&mut program)[0] else {
-            unreachable!()
-        };
-        let reads = streams(&mut program, Engine::Mover).flatten().find(|step| {
+    subject.at(
+        |op| matches!(op, Op::Add { .. }),
+        |plan, _, stage, mut program| {
+            let result =
+                writes(&mut program).iter().map(|write| first_tile(write)).collect::<Vec<_>>();
+            let Instruction::WriteTiles { buffer: out, .. } = *writes(&mut program)[0] else {
+                unreachable!()
+            };
+            let reads = streams(&mut program, Engine::Mover).flatten().find(|step| {
             matches!(step.instruction, Instruction::ReadTiles { buffer, .. } if buffer == out)
         });
-        set_tile(&mut reads.unwrap().instruction, result[1]);
-        assert!(matches!(tile_fault(plan, stage, &program), TileFault::Race { .. }));
-    });
+            set_tile(&mut reads.unwrap().instruction, result[1]);
+            assert!(matches!(tile_fault(plan, stage, &program), TileFault::Race { .. }));
+        },
+    );
 }
 
 #[test]
@@ -222,7 +228,11 @@ fn lower_one(sizes: &[[usize; 2]], inputs: usize, op: Op) -> TraceError {
             cols: inputs,
             orientation: Orientation::OutIn,
         }],
-        stages: vec![Stage { kind: StageKind::Denoise, leading_tokens: None, ops: vec![op, product(1)] }],
+        stages: vec![Stage {
+            kind: StageKind::Denoise,
+            leading_tokens: None,
+            ops: vec![op, product(1)],
+        }],
         exports: vec![],
     };
     let checkpoint = Checkpoint::of_shapes("none", &[]).unwrap();

@@ -107,7 +107,8 @@ fn programs_have_the_same_words_each_time() {
             let program = tiny.request();
             let (checkpoint, policy) = (&tiny.checkpoint, DtypePolicy::MixedDit);
             let plan = lower(&TraceSource { program: &program, checkpoint, policy }).unwrap();
-            let programs = (0..program.stages.len()).flat_map(|stage| plan.programs(stage).unwrap());
+            let programs =
+                (0..program.stages.len()).flat_map(|stage| plan.programs(stage).unwrap());
             let words = programs.flat_map(|program| words(&program.unwrap().lowered)).collect();
             let arena = plan.arena().image(checkpoint).unwrap();
             (words, (0..8).flat_map(|bank| arena.bank(bank)).copied().collect())

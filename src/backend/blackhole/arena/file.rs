@@ -10,9 +10,9 @@
 //! | rest | the banks, one after the other |
 
 use blake3::Hash;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::pack::bank_starts;
 use super::plan::{ArenaPlan, PlannedBlob, PlannedPart};
 use super::report::PartReport;
 use super::{BANK_BYTES, BANKS};
@@ -40,8 +40,8 @@ pub enum FileProblem {
     Key { expected: String, found: String },
     #[error("has {found} bytes of banks, its header speaks of {expected}")]
     Length { expected: u64, found: u64 },
-    #[error("has damaged banks: their BLAKE3 is {found}, not {expected}")]
-    Contents { expected: Hash, found: Hash },
+    #[error("has a damaged bank {bank}: its BLAKE3 is {found}, not {expected}")]
+    Bank { bank: usize, expected: Hash, found: Hash },
 }
 
 /// What stands before the banks. The geometry of packets is not in it: whoever wants them has the plan, and the key
@@ -51,14 +51,18 @@ pub enum FileProblem {
 pub struct Header {
     /// What the arena was made from.
     pub key: String,
-    /// BLAKE3 of the banks.
-    pub contents: String,
     /// Name of the policy that chose the formats.
     pub policy: String,
-    /// Bytes of each bank.
-    pub banks: [u64; BANKS],
+    pub banks: [HeaderBank; BANKS],
     pub parts: Vec<HeaderPart>,
     pub blobs: Vec<HeaderBlob>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeaderBank {
+    pub bytes: u64,
+    pub blake3: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,7 +93,8 @@ impl HeaderBlob {
 }
 
 impl Header {
-    pub fn new(plan: &ArenaPlan, key: &str, contents: Hash) -> Self {
+    /// `hashes` are those of the banks.
+    pub fn new(plan: &ArenaPlan, key: &str, hashes: [Hash; BANKS]) -> Self {
         let report = plan.report();
         let part = |(part, report): (&PlannedPart, &PartReport)| HeaderPart {
             name: part.name.clone(),
@@ -102,15 +107,17 @@ impl Header {
         };
         Self {
             key: key.to_owned(),
-            contents: contents.to_hex().to_string(),
             policy: report.policy.to_owned(),
-            banks: report.total.banks,
+            banks: std::array::from_fn(|bank| HeaderBank {
+                bytes: plan.bank_bytes(bank as u8),
+                blake3: hashes[bank].to_hex().to_string(),
+            }),
             parts: plan.parts().iter().zip(&report.parts).map(part).collect(),
             blobs: plan.blobs().iter().map(HeaderBlob::of).collect(),
         }
     }
 
-    /// All that stands before the banks. Its length does not depend on the hash of the contents.
+    /// All that stands before the banks. Its length does not depend on the hashes.
     ///
     /// # Errors
     /// Those of JSON, which a header has none of.
@@ -153,7 +160,7 @@ impl Header {
             return Err(FileProblem::Key { expected: key.to_owned(), found: header.key });
         }
         header.check_geometry().map_err(|message| FileProblem::Header { message })?;
-        let (expected, found) = (header.banks.iter().sum(), banks.len() as u64);
+        let (expected, found) = (header.bank_starts()[BANKS], banks.len() as u64);
         if expected != found {
             return Err(FileProblem::Length { expected, found });
         }
@@ -162,8 +169,8 @@ impl Header {
 
     /// That everything lies within its bank.
     fn check_geometry(&self) -> Result<(), String> {
-        if let Some(bytes) = self.banks.iter().find(|bytes| **bytes > BANK_BYTES) {
-            return Err(format!("a bank of {bytes} bytes"));
+        if let Some(bank) = self.banks.iter().find(|bank| bank.bytes > BANK_BYTES) {
+            return Err(format!("a bank of {} bytes", bank.bytes));
         }
         let blobs = self.blobs.iter();
         let blobs = blobs.map(|blob| (&blob.name, usize::from(blob.bank), blob.offset, blob.bytes));
@@ -174,27 +181,37 @@ impl Header {
         for (name, bank, offset, bytes) in parts.chain(blobs) {
             let end = offset.checked_add(bytes);
             let room = self.banks.get(bank);
-            if end.zip(room).is_none_or(|(end, room)| end > *room) {
+            if end.zip(room).is_none_or(|(end, room)| end > room.bytes) {
                 return Err(format!("'{name}' lies outside of bank {bank}"));
             }
         }
         Ok(())
     }
 
-    /// Checks the banks against the hash, on all threads of the current rayon pool.
-    pub fn check_contents(&self, banks: &[u8]) -> Result<(), FileProblem> {
-        let expected = Hash::from_hex(&self.contents).map_err(|error| FileProblem::Header {
-            message: format!("hash '{}': {error}", self.contents),
-        })?;
-        let found = blake3::Hasher::new().update_rayon(banks).finalize();
-        if expected != found {
-            return Err(FileProblem::Contents { expected, found });
-        }
-        Ok(())
+    /// Checks the banks, one after the other in `banks`, against their hashes, on all threads of the current rayon
+    /// pool.
+    pub fn check_banks(&self, banks: &[u8]) -> Result<(), FileProblem> {
+        let starts = self.bank_starts().map(|start| start as usize);
+        self.banks.par_iter().enumerate().try_for_each(|(bank, about)| {
+            let expected = Hash::from_hex(&about.blake3).map_err(|error| FileProblem::Header {
+                message: format!("hash '{}': {error}", about.blake3),
+            })?;
+            let bytes = &banks[starts[bank]..starts[bank + 1]];
+            let found = blake3::Hasher::new().update_rayon(bytes).finalize();
+            if expected != found {
+                return Err(FileProblem::Bank { bank, expected, found });
+            }
+            Ok(())
+        })
     }
 
+    /// Where the banks begin behind the header, and where the last one ends.
     pub fn bank_starts(&self) -> [u64; BANKS + 1] {
-        bank_starts(self.banks)
+        let mut starts = [0; BANKS + 1];
+        for (bank, about) in self.banks.iter().enumerate() {
+            starts[bank + 1] = starts[bank] + about.bytes;
+        }
+        starts
     }
 }
 
@@ -205,8 +222,10 @@ mod tests {
     const KEY: &str = "key";
 
     fn header() -> Header {
-        let contents = blake3::hash(&[]).to_hex().to_string();
-        let banks = [0, 64, 0, 0, 0, 0, 0, 128];
+        let banks = [0, 64, 0, 0, 0, 0, 0, 128].map(|bytes| HeaderBank {
+            bytes,
+            blake3: blake3::hash(&vec![0; bytes as usize]).to_hex().to_string(),
+        });
         let mut of_part = [(0, 0); BANKS];
         of_part[7] = (64, 64);
         let part = HeaderPart {
@@ -218,7 +237,7 @@ mod tests {
         let blob = HeaderBlob { name: "blob".to_owned(), bank: 1, offset: 0, bytes: 64 };
         let policy = "mixed".to_owned();
         let (parts, blobs) = (vec![part], vec![blob]);
-        Header { key: KEY.to_owned(), contents, policy, banks, parts, blobs }
+        Header { key: KEY.to_owned(), policy, banks, parts, blobs }
     }
 
     /// A file with banks of zeros.
@@ -268,16 +287,19 @@ mod tests {
             change(&mut changed);
             fault(&file(&changed))
         };
-        assert_eq!(with(&|h| h.banks[2] = BANK_BYTES + 1), "a bank of 4294967297 bytes");
+        assert_eq!(with(&|h| h.banks[2].bytes = BANK_BYTES + 1), "a bank of 4294967297 bytes");
         assert_eq!(with(&|h| h.blobs[0].bank = 8), "'blob' lies outside of bank 8");
         assert_eq!(with(&|h| h.blobs[0].offset = 1), "'blob' lies outside of bank 1");
         assert_eq!(with(&|h| h.blobs[0].offset = u64::MAX), "'blob' lies outside of bank 1");
         assert_eq!(with(&|h| h.parts[0].banks[7].1 = 65), "'part' lies outside of bank 7");
 
-        let no_hash = Header { contents: "0".to_owned(), ..header() };
-        let refused = no_hash.check_contents(&[]);
+        let mut no_hash = header();
+        no_hash.banks[3].blake3 = "0".to_owned();
+        let refused = no_hash.check_banks(&[0; 192]);
         assert!(matches!(refused, Err(FileProblem::Header { .. })), "{refused:?}");
-        assert_eq!(header().check_contents(&[]), Ok(()));
+        assert_eq!(header().check_banks(&[0; 192]), Ok(()));
+        let refused = header().check_banks(&[1; 192]);
+        assert!(matches!(refused, Err(FileProblem::Bank { bank: 1 | 7, .. })), "{refused:?}");
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! The contents of an arena: its banks, one after the other.
+//! The bytes of an arena.
+
+use std::ops::Range;
 
 use half::bf16;
 use rayon::prelude::*;
@@ -13,17 +15,12 @@ use crate::program::{Orientation, WeightSpec};
 /// Bytes that are packed at a time, about.
 const BLOCK_BYTES: u64 = 8 << 20;
 
-/// Where the banks begin in the contents, and where the last one ends.
-pub fn bank_starts(banks: [u64; BANKS]) -> [u64; BANKS + 1] {
-    let mut starts = [0; BANKS + 1];
-    for (bank, bytes) in banks.into_iter().enumerate() {
-        starts[bank + 1] = starts[bank] + bytes;
-    }
-    starts
-}
+/// Bytes of each bank.
+pub type BankBytes = [Vec<u8>; BANKS];
 
-/// Something that lies in the contents, with the zeros up to whatever follows it.
+/// Something that lies in a bank, with the zeros up to whatever follows it.
 pub struct Piece<'a> {
+    bank: usize,
     bytes: u64,
     source: Source<'a>,
 }
@@ -36,7 +33,8 @@ enum Source<'a> {
 /// A plan with the weights of a checkpoint.
 pub struct Packing<'a> {
     weights: Vec<Option<Weight<'a>>>,
-    /// In the order in which they lie; together they are the contents.
+    /// Together they are the banks. Those of a bank come in their order, all of them in that of their use: so each
+    /// matrix is read once, and not again for every bank.
     pieces: Vec<Piece<'a>>,
 }
 
@@ -64,8 +62,12 @@ impl<'a> Packing<'a> {
         Ok(Self { weights, pieces: pieces(plan) })
     }
 
-    /// Runs of pieces that are worth packing at a time, with their bytes.
-    pub fn blocks(&self) -> impl Iterator<Item = (&[Piece<'a>], usize)> {
+    pub fn pieces(&self) -> &[Piece<'a>] {
+        &self.pieces
+    }
+
+    /// Runs of pieces that are worth packing at a time.
+    pub fn blocks(&self) -> impl Iterator<Item = &[Piece<'a>]> {
         let mut rest = self.pieces.as_slice();
         std::iter::from_fn(move || {
             let (mut count, mut bytes) = (0, 0);
@@ -75,19 +77,24 @@ impl<'a> Packing<'a> {
             }
             let block;
             (block, rest) = rest.split_at(count);
-            (count > 0).then_some((block, bytes as usize))
+            (count > 0).then_some(block)
         })
     }
 
-    /// Packs some pieces into `target`, which has the length of all of them together, on all threads of the current
-    /// rayon pool.
-    pub fn pack(&self, pieces: &[Piece<'a>], target: &mut [u8]) -> Result<(), ArenaError> {
-        let mut rest = target;
+    /// Packs some pieces, on all threads of the current rayon pool: each bank of `target` becomes what they are of it.
+    pub fn pack(&self, pieces: &[Piece<'a>], target: &mut BankBytes) -> Result<(), ArenaError> {
+        let mut lengths = [0; BANKS];
+        pieces.iter().for_each(|piece| lengths[piece.bank] += piece.bytes as usize);
+        for (bank, length) in target.iter_mut().zip(lengths) {
+            bank.resize(length, 0);
+        }
+        let mut rest = target.each_mut().map(Vec::as_mut_slice);
         let mut jobs = Vec::with_capacity(pieces.len());
         for piece in pieces {
-            let (target, behind) = rest.split_at_mut(piece.bytes as usize);
+            let rest = &mut rest[piece.bank];
+            let (target, behind) = std::mem::take(rest).split_at_mut(piece.bytes as usize);
             jobs.push((&piece.source, target));
-            rest = behind;
+            *rest = behind;
         }
         jobs.into_par_iter().try_for_each(|(source, target)| match source {
             Source::Packet(part, packet) => self.pack_packet(part, packet, target),
@@ -126,7 +133,7 @@ impl Weight<'_> {
     fn block(
         &self,
         shard: &PlannedShard,
-        inputs: std::ops::Range<usize>,
+        inputs: Range<usize>,
     ) -> Result<MatrixView<'_, bf16>, ArenaError> {
         let &WeightSpec { rows, cols, orientation, .. } = self.spec;
         let stored = MatrixView::new(self.values, rows, cols, cols)?;
@@ -154,20 +161,25 @@ pub fn values<'a>(checkpoint: &'a Checkpoint, spec: &WeightSpec) -> Result<&'a [
 }
 
 fn pieces(plan: &ArenaPlan) -> Vec<Piece<'_>> {
-    let mut pieces = Vec::new();
+    // With the part and the instruction that they are first used by; blobs come behind all parts.
+    let mut pieces: Vec<((usize, u32), Piece<'_>)> = Vec::new();
     for bank in 0..BANKS as u8 {
-        let parts = plan.parts().iter();
-        let packets = parts.flat_map(|part| {
+        let packets = plan.parts().iter().enumerate().flat_map(|(number, part)| {
             let packets = part.packets(bank).iter();
-            packets.map(move |packet| (packet.offset, Source::Packet(part, packet)))
+            packets.map(move |packet| {
+                ((number, packet.order), packet.offset, Source::Packet(part, packet))
+            })
         });
+        let behind = (plan.parts().len(), 0);
         let blobs = plan.blobs().iter().filter(|blob| blob.bank == bank);
-        let blobs = blobs.map(|blob| (blob.offset, Source::Blob(&blob.bytes)));
+        let blobs = blobs.map(|blob| (behind, blob.offset, Source::Blob(&blob.bytes)));
         let mut placed = packets.chain(blobs).peekable();
-        while let Some((offset, source)) = placed.next() {
-            let next = placed.peek().map_or(plan.bank_bytes(bank), |(next, _)| *next);
-            pieces.push(Piece { bytes: next - offset, source });
+        while let Some((first_use, offset, source)) = placed.next() {
+            let next = placed.peek().map_or(plan.bank_bytes(bank), |(_, next, _)| *next);
+            let piece = Piece { bank: usize::from(bank), bytes: next - offset, source };
+            pieces.push((first_use, piece));
         }
     }
-    pieces
+    pieces.sort_by_key(|(first_use, _)| *first_use);
+    pieces.into_iter().map(|(_, piece)| piece).collect()
 }

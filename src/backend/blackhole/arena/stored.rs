@@ -9,21 +9,20 @@ use memmap2::Mmap;
 
 use super::cut::Packet;
 use super::file::{Header, HeaderBlob};
-use super::pack::{Packing, bank_starts};
+use super::pack::{BankBytes, Packing};
 use super::{ALIGNMENT, ArenaError, ArenaPlan, BANKS, Progress, STAGING_BYTES};
 use crate::checkpoint::Checkpoint;
 
 /// The bytes of all banks.
 pub struct Arena {
     storage: Storage,
-    /// Where the banks begin in the storage, and where the last one ends.
-    starts: [usize; BANKS + 1],
     blobs: Vec<HeaderBlob>,
 }
 
 enum Storage {
-    Memory(Vec<u8>),
-    Mapped(Mmap),
+    Memory(BankBytes),
+    /// With the places where banks begin in the file, and where the last one ends.
+    Mapped(Mmap, [usize; BANKS + 1]),
 }
 
 impl ArenaPlan {
@@ -33,17 +32,10 @@ impl ArenaPlan {
     /// A weight that is not in the checkpoint.
     pub fn image(&self, checkpoint: &Checkpoint) -> Result<Arena, ArenaError> {
         let packing = Packing::new(self, checkpoint)?;
-        let mut contents = vec![0; self.bytes() as usize];
-        let mut rest = contents.as_mut_slice();
-        for (pieces, bytes) in packing.blocks() {
-            let target;
-            (target, rest) = rest.split_at_mut(bytes);
-            packing.pack(pieces, target)?;
-        }
+        let mut banks = BankBytes::default();
+        packing.pack(packing.pieces(), &mut banks)?;
         let blobs = self.blobs().iter().map(HeaderBlob::of).collect();
-        let banks = std::array::from_fn(|bank| self.bank_bytes(bank as u8));
-        let starts = bank_starts(banks).map(|start| start as usize);
-        Ok(Arena { storage: Storage::Memory(contents), starts, blobs })
+        Ok(Arena { storage: Storage::Memory(banks), blobs })
     }
 }
 
@@ -65,16 +57,24 @@ impl Arena {
         let map = unsafe { Mmap::map(&file) }.map_err(read)?;
         let fault = |problem| ArenaError::File { path: path.to_owned(), problem };
         let (header, banks) = Header::decode(&map, key).map_err(fault)?;
-        header.check_contents(banks).map_err(fault)?;
+        header.check_banks(banks).map_err(fault)?;
         let first = map.len() - banks.len();
         let starts = header.bank_starts().map(|start| first + start as usize);
-        Ok(Self { storage: Storage::Mapped(map), starts, blobs: header.blobs })
+        Ok(Self { storage: Storage::Mapped(map, starts), blobs: header.blobs })
     }
 
     /// All bytes that are used of a bank.
     pub fn bank(&self, bank: u8) -> &[u8] {
         let bank = usize::from(bank);
-        &self.storage()[self.starts[bank]..self.starts[bank + 1]]
+        match &self.storage {
+            Storage::Memory(banks) => &banks[bank],
+            Storage::Mapped(map, starts) => &map[starts[bank]..starts[bank + 1]],
+        }
+    }
+
+    /// Bytes of all banks.
+    pub fn bytes(&self) -> u64 {
+        (0..BANKS as u8).map(|bank| self.bank(bank).len() as u64).sum()
     }
 
     /// The bytes of a packet of the arena's plan.
@@ -102,7 +102,7 @@ impl Arena {
     ) -> Result<(), E> {
         let alignment = ALIGNMENT as usize;
         let piece = staging_bytes.clamp(alignment, STAGING_BYTES) / alignment * alignment;
-        let total = (self.starts[BANKS] - self.starts[0]) as u64;
+        let total = self.bytes();
         // Devices pin what they are sent, and a large map that is pinned can hang the driver.
         let mut staging = Vec::new();
         let mut done = 0;
@@ -119,18 +119,11 @@ impl Arena {
         }
         Ok(())
     }
-
-    fn storage(&self) -> &[u8] {
-        match &self.storage {
-            Storage::Memory(bytes) => bytes,
-            Storage::Mapped(map) => map,
-        }
-    }
 }
 
 impl std::fmt::Debug for Arena {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Arena({} bytes)", self.starts[BANKS] - self.starts[0])
+        write!(f, "Arena({} bytes)", self.bytes())
     }
 }
 

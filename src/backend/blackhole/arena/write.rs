@@ -6,11 +6,13 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use blake3::{Hash, Hasher};
+use rayon::prelude::*;
 use tempfile::NamedTempFile;
 
 use super::file::Header;
-use super::pack::Packing;
-use super::{Arena, ArenaError, ArenaPlan, Progress};
+use super::pack::{BankBytes, Packing};
+use super::{Arena, ArenaError, ArenaPlan, BANKS, Progress};
 use crate::checkpoint::Checkpoint;
 use crate::disk;
 
@@ -62,9 +64,11 @@ fn finish(
 ) -> Result<(), ArenaError> {
     let packing = Packing::new(plan, checkpoint)?;
     let failed = |error: io::Error| write_error(out, plan, error);
-    let encode = |hash| Header::new(plan, key, hash).encode().map_err(|error| failed(error.into()));
-    // Every hash is as long as the one that is not known yet.
-    let start = encode(blake3::hash(&[]))?.len() as u64;
+    let encode = |hashes: [Hash; BANKS]| {
+        Header::new(plan, key, hashes).encode().map_err(|error| failed(error.into()))
+    };
+    // Every hash is as long as those that are not known yet.
+    let start = encode([blake3::hash(&[]); BANKS])?.len() as u64;
     let needed = start + plan.bytes();
     let free = disk::free_bytes(&folder_of(out)).map_err(failed)?;
     if free < needed {
@@ -72,27 +76,26 @@ fn finish(
     }
 
     let file = partial.as_file();
-    let mut contents = Contents { file, start, done: 0, hasher: blake3::Hasher::new() };
+    let mut banks = Banks::new(file, start, plan);
     // While one block is packed, the one before it is hashed and written.
-    let (mut packed, mut next): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
+    let (mut packed, mut next) = (BankBytes::default(), BankBytes::default());
     let mut released = 0;
-    for (pieces, bytes) in packing.blocks() {
-        next.resize(bytes, 0);
+    for pieces in packing.blocks() {
         let pack = || packing.pack(pieces, &mut next);
-        let (packs, writes) = rayon::join(pack, || contents.append(&packed));
+        let (packs, writes) = rayon::join(pack, || banks.append(&packed));
         packs?;
         writes.map_err(failed)?;
         std::mem::swap(&mut packed, &mut next);
-        progress(contents.done, plan.bytes());
-        if contents.done - released >= RELEASE_BYTES {
-            released = contents.done;
+        progress(banks.done, plan.bytes());
+        if banks.done - released >= RELEASE_BYTES {
+            released = banks.done;
             // Without it, only more memory is taken.
             let _ = checkpoint.release();
         }
     }
-    contents.append(&packed).map_err(failed)?;
-    progress(contents.done, plan.bytes());
-    let header = encode(contents.hasher.finalize())?;
+    banks.append(&packed).map_err(failed)?;
+    progress(banks.done, plan.bytes());
+    let header = encode(banks.hashes())?;
     file.write_all_at(&header, 0).map_err(failed)?;
     file.sync_data().map_err(failed)?;
     partial.persist(out).map_err(|error| failed(error.error))?;
@@ -100,21 +103,40 @@ fn finish(
 }
 
 /// Banks that are being written.
-struct Contents<'a> {
+struct Banks<'a> {
     file: &'a File,
-    /// Where the first bank begins in the file.
-    start: u64,
-    /// Bytes that are written.
+    /// How far each is: where its next byte belongs in the file, and the hash of all before.
+    banks: [(u64, Hasher); BANKS],
+    /// Bytes of all banks that are written.
     done: u64,
-    hasher: blake3::Hasher,
 }
 
-impl Contents<'_> {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.hasher.update_rayon(bytes);
-        self.file.write_all_at(bytes, self.start + self.done)?;
-        self.done += bytes.len() as u64;
+impl<'a> Banks<'a> {
+    /// The first one begins at `start` in the file.
+    fn new(file: &'a File, start: u64, plan: &ArenaPlan) -> Self {
+        let mut at = start;
+        let banks = std::array::from_fn(|bank| {
+            let begin = at;
+            at += plan.bank_bytes(bank as u8);
+            (begin, Hasher::new())
+        });
+        Self { file, banks, done: 0 }
+    }
+
+    fn append(&mut self, bytes: &BankBytes) -> io::Result<()> {
+        let file = self.file;
+        self.banks.par_iter_mut().zip(bytes.par_iter()).try_for_each(|((at, hasher), bytes)| {
+            hasher.update_rayon(bytes);
+            file.write_all_at(bytes, *at)?;
+            *at += bytes.len() as u64;
+            io::Result::Ok(())
+        })?;
+        self.done += bytes.iter().map(|bytes| bytes.len() as u64).sum::<u64>();
         Ok(())
+    }
+
+    fn hashes(&self) -> [Hash; BANKS] {
+        self.banks.each_ref().map(|(_, hasher)| hasher.finalize())
     }
 }
 

@@ -78,7 +78,9 @@ pub enum Fault {
 
     #[error("{place}: there is no table {table}, there are {count}")]
     NoTable { place: Box<Place>, table: u32, count: usize },
-    #[error("{place}: {bytes} bytes from {offset} on reach beyond a row of '{table}', which has {row_bytes}")]
+    #[error(
+        "{place}: {bytes} bytes from {offset} on reach beyond a row of '{table}', which has {row_bytes}"
+    )]
     RowPart { place: Box<Place>, table: String, offset: u32, bytes: u32, row_bytes: u32 },
     #[error("{place}: table '{table}' has {rows} rows, none of number {row}")]
     NoRow { place: Box<Place>, table: String, row: u32, rows: u32 },

@@ -1,10 +1,10 @@
 //! Tables in DRAM, and DRAM as a whole.
 
-use super::{ArenaBytes, Binaries, Machine};
 use super::core::CoreState;
 use super::fault::Fault;
 use super::memory::{Memory, Piece};
 use super::place::At;
+use super::{ArenaBytes, Binaries, Machine};
 use crate::backend::blackhole::lowered::{DramBuffer, DramTable, Instruction, Lowered};
 use crate::backend::cpu::card::CardNumerics;
 
@@ -25,16 +25,16 @@ impl Dram {
 
     /// Whether a program has these buffers and tables.
     fn is_of(&self, program: &Lowered) -> bool {
-        let sizes_of = |memories: &[Memory]| -> Vec<usize> { memories.iter().map(Memory::len).collect() };
+        let sizes_of =
+            |memories: &[Memory]| -> Vec<usize> { memories.iter().map(Memory::len).collect() };
         sizes(program) == [sizes_of(&self.buffers), sizes_of(&self.tables)]
     }
 }
 
 /// Bytes of the buffers and of the tables.
 fn sizes(program: &Lowered) -> [Vec<usize>; 2] {
-    let buffer = |buffer: &DramBuffer| {
-        buffer.tiles() as usize * buffer.format.tile_bytes() as usize
-    };
+    let buffer =
+        |buffer: &DramBuffer| buffer.tiles() as usize * buffer.format.tile_bytes() as usize;
     let table = |table: &DramTable| table.rows as usize * table.row_bytes as usize;
     [program.buffers.iter().map(buffer).collect(), program.tables.iter().map(table).collect()]
 }

@@ -15,11 +15,13 @@ mod ragged;
 mod resident;
 mod steps;
 mod streaming;
+mod summary;
 mod sums;
 mod uses;
 mod values;
 mod writer;
 
+pub use summary::{RoleSummary, Summary};
 pub use values::{Block, Place};
 
 use chip::{Chip, hub};

@@ -1,7 +1,7 @@
 //! The way of the weights: from the banks through the readers into the rings of the compute cores.
 
 use super::LowerError;
-use super::writer::Writer;
+use super::writer::{Shards, Writer};
 use crate::backend::blackhole::arena::{ArenaPlan, Blob, HoistRules, PartSpec, StreamSpec};
 use crate::backend::blackhole::grid::BANKS;
 use crate::backend::blackhole::lowered::{Engine, Instruction, Step};
@@ -21,12 +21,12 @@ impl Writer<'_> {
     }
 
     fn part_specs(&self) -> Vec<PartSpec> {
-        let stream = |(core, shards): (usize, &Vec<_>)| StreamSpec {
+        let stream = |(core, shards): (usize, &Shards)| StreamSpec {
             consumer: core as u32,
             bank: self.chip.credit(core).0,
             shards: shards.clone(),
         };
-        let part = |(name, shards): &(String, Vec<Vec<_>>)| PartSpec {
+        let part = |(name, shards): &(String, Vec<Shards>)| PartSpec {
             name: name.clone(),
             short_last: false,
             streams: shards

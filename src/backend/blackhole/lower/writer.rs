@@ -26,6 +26,9 @@ struct Live {
     awaited: bool,
 }
 
+/// What one compute core reads from its ring, with the numbers of the instructions.
+pub type Shards = Vec<(u32, Shard)>;
+
 /// Everything that is known while a stage is being lowered.
 pub struct Writer<'a> {
     pub sources: Sources<'a>,
@@ -41,9 +44,9 @@ pub struct Writer<'a> {
     /// Number of the DRAM buffer that holds a buffer of the program.
     pub dram: HashMap<BufferId, u32>,
     /// What the compute cores read from the ring in the segment at hand, with the number of the instruction.
-    pub shards: Vec<Vec<(u32, Shard)>>,
+    pub shards: Vec<Shards>,
     /// The same of the segments that are done, by name.
-    pub parts: Vec<(String, Vec<Vec<(u32, Shard)>>)>,
+    pub parts: Vec<(String, Vec<Shards>)>,
     /// Bytes of weights that each compute core has been given so far.
     loads: Vec<u64>,
     /// Bytes that stay in each compute core's L1.

@@ -75,9 +75,8 @@ fn tiles_of(program: &Lowered, area: Area) -> Vec<u32> {
 }
 
 fn transfers(program: &Lowered) -> impl Iterator<Item = Transfer> {
-    let streams = program.segments.iter().flat_map(|segment| {
-        program.cores.iter().zip(&segment.streams)
-    });
+    let streams =
+        program.segments.iter().flat_map(|segment| program.cores.iter().zip(&segment.streams));
     let steps = streams.flat_map(|(core, streams)| {
         streams.0.iter().flatten().map(|step| (core.core, step.instruction))
     });

@@ -68,7 +68,8 @@ impl TracePlan<'_> {
                 Origin::Buffer(buffer) => {
                     let Some(values) = self.input(*buffer, input)? else { continue };
                     let columns = self.tables.program.buffers[buffer.0].cols;
-                    let round = |row: &[f32]| row.iter().map(|value| round_to_bf16(*value)).collect();
+                    let round =
+                        |row: &[f32]| row.iter().map(|value| round_to_bf16(*value)).collect();
                     self.rows(number, values.chunks_exact(columns).map(round))
                 }
                 Origin::Index(index) => self.list(number, *index, input)?,

@@ -145,7 +145,10 @@ struct Run {
 fn runs(buffer: &DramBuffer, tiles: TileRange, block: Block) -> Vec<Run> {
     let across = buffer.column_tiles();
     let first = |row: usize, column: usize| {
-        ((tiles.row + row) as u32 * across + (tiles.column + column) as u32, block.tile(row, column))
+        (
+            (tiles.row + row) as u32 * across + (tiles.column + column) as u32,
+            block.tile(row, column),
+        )
     };
     let down = block.format.tile_bytes();
     if tiles.rows <= tiles.columns {
@@ -172,12 +175,7 @@ mod tests {
     fn engines_take_turns() {
         let core = Core::new(3, 4);
         let mut writer = CoreWriter::new(core, 7);
-        let block = Block {
-            address: 64,
-            format: BlockFormat::Bf16,
-            row_tiles: 1,
-            column_tiles: 2,
-        };
+        let block = Block { address: 64, format: BlockFormat::Bf16, row_tiles: 1, column_tiles: 2 };
         writer.zero(block);
         writer.zero(block);
         writer.feeder(Instruction::LoadPacket { bank: 0, offset: 0, bytes: 64 });
@@ -196,12 +194,8 @@ mod tests {
 
     #[test]
     fn tiles_move_in_the_fewest_runs() {
-        let buffer = DramBuffer {
-            name: String::new(),
-            rows: 100,
-            columns: 320,
-            format: BlockFormat::F32,
-        };
+        let buffer =
+            DramBuffer { name: String::new(), rows: 100, columns: 320, format: BlockFormat::F32 };
         let block = |row_tiles, column_tiles| Block {
             address: 128,
             format: BlockFormat::F32,

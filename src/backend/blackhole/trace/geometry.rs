@@ -64,8 +64,7 @@ fn tiles_of(first: usize, count: usize) -> Range<usize> {
 impl TileRange {
     /// All tiles that hold a value of an area.
     pub fn covering(area: Area) -> Self {
-        let (rows, columns) =
-            (tiles_of(area.row, area.rows), tiles_of(area.column, area.columns));
+        let (rows, columns) = (tiles_of(area.row, area.rows), tiles_of(area.column, area.columns));
         Self { row: rows.start, rows: rows.len(), column: columns.start, columns: columns.len() }
     }
 
@@ -84,7 +83,8 @@ impl TileRange {
     /// One after the other, row by row.
     pub fn each(self) -> impl Iterator<Item = Self> {
         let tile = move |row, column| Self { row, rows: 1, column, columns: 1 };
-        self.row_range().flat_map(move |row| self.column_range().map(move |column| tile(row, column)))
+        self.row_range()
+            .flat_map(move |row| self.column_range().map(move |column| tile(row, column)))
     }
 
     /// Those of some rows of tiles.
@@ -144,7 +144,9 @@ pub fn by_columns(tiles: TileRange, most: usize) -> Vec<Vec<TileRange>> {
             let (column, first) = (next.start / tiles.rows, next.start % tiles.rows);
             let count = next.len().min(tiles.rows - first).min(most);
             let rows = tiles.row + first..tiles.row + first + count;
-            mine.push(tiles.of_rows(rows).of_columns(tiles.column + column..tiles.column + column + 1));
+            mine.push(
+                tiles.of_rows(rows).of_columns(tiles.column + column..tiles.column + column + 1),
+            );
             next.start += count;
         }
         mine
@@ -231,12 +233,14 @@ mod tests {
             for dealt in [by_columns(tiles, 32), by_rows(tiles, &[tiles.column_range()], 16)] {
                 assert_eq!(dealt.len(), CORES);
                 assert!(times(tiles, &dealt).iter().all(|times| *times == 1), "{tiles:?}");
-                let loads = dealt.iter().map(|units| units.iter().map(|t| t.count()).sum::<usize>());
+                let loads =
+                    dealt.iter().map(|units| units.iter().map(|t| t.count()).sum::<usize>());
                 assert!(loads.max().unwrap_or(0) <= 32 * tiles.count().div_ceil(CORES));
             }
             let columns = by_columns(tiles, 32);
             assert!(columns.iter().flatten().all(|unit| unit.columns == 1 && unit.rows <= 32));
-            let most = columns.iter().map(|units| units.iter().map(|t| t.rows).sum::<usize>()).max();
+            let most =
+                columns.iter().map(|units| units.iter().map(|t| t.rows).sum::<usize>()).max();
             assert_eq!(most, Some(tiles.count().div_ceil(CORES)));
         }
     }

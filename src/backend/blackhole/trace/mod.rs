@@ -140,12 +140,7 @@ impl TracePlan<'_> {
         Ok(OpPlace { stage, kind, op })
     }
 
-    fn program(
-        &self,
-        place: OpPlace,
-        number: usize,
-        op: &Op,
-    ) -> Result<TraceProgram, TraceError> {
+    fn program(&self, place: OpPlace, number: usize, op: &Op) -> Result<TraceProgram, TraceError> {
         let mut writer = ProgramWriter::new(&self.tables, place, number);
         ops::lower(&mut writer, op)?;
         let (op, name) = (place.op, ops::name(self.tables.program, op));

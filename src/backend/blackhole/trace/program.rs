@@ -8,8 +8,7 @@ use super::weights::{Vector, Weights};
 use super::written::{Written, fills_tile};
 use crate::backend::blackhole::grid::{Core, L1_BYTES};
 use crate::backend::blackhole::lowered::{
-    BlockFormat, CoreProgram, DramBuffer, Instruction, L1Map, Lowered, PacketRing,
-    STREAMS, Segment,
+    BlockFormat, CoreProgram, DramBuffer, Instruction, L1Map, Lowered, PacketRing, STREAMS, Segment,
 };
 use crate::backend::blackhole::numerics::tile::SIDE;
 use crate::program::{Program, View, WeightId};
@@ -248,7 +247,14 @@ impl<'a> ProgramWriter<'a> {
 
     /// Makes a block ready for some tiles of the result `out`: what stays of them is read, all else is zero. With `keep`, the
     /// instruction changes values in place, or leaves some of them as they are.
-    pub fn begin_out(&mut self, core: usize, out: Area, tiles: TileRange, block: Block, keep: bool) {
+    pub fn begin_out(
+        &mut self,
+        core: usize,
+        out: Area,
+        tiles: TileRange,
+        block: Block,
+        keep: bool,
+    ) {
         let buffer = self.buffer(out);
         let stays = |tile: &TileRange| {
             let number = tile.row * buffer.column_tiles() as usize + tile.column;

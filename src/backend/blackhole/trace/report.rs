@@ -70,7 +70,14 @@ impl fmt::Display for TraceReport {
         writeln!(
             f,
             "{:<24} {:>8} {:>10} {:>10} {:>10} {:>8} {:>12} {:>10}",
-            "stage", "programs", "cores each", "most cores", "L1 bytes", "of L1", "instructions", "MB"
+            "stage",
+            "programs",
+            "cores each",
+            "most cores",
+            "L1 bytes",
+            "of L1",
+            "instructions",
+            "MB"
         )?;
         for stage in &self.stages {
             writeln!(

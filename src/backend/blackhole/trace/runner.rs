@@ -2,9 +2,7 @@
 
 use super::contents::Contents;
 use super::{TraceError, TracePlan, TraceProgram};
-use crate::backend::blackhole::interpreter::{
-    ArenaBytes, Dram, Fault, Machine, Report, Schedule,
-};
+use crate::backend::blackhole::interpreter::{ArenaBytes, Dram, Fault, Machine, Report, Schedule};
 use crate::backend::blackhole::lowered::Lowered;
 use crate::backend::cpu::card::CardNumerics;
 use crate::program::View;
@@ -32,11 +30,7 @@ pub enum RunError {
 
 impl<'a> Runner<'a> {
     /// With nothing in DRAM; `banks` hold the plan's arena.
-    pub fn new(
-        plan: &'a TracePlan<'a>,
-        banks: &'a dyn ArenaBytes,
-        numerics: CardNumerics,
-    ) -> Self {
+    pub fn new(plan: &'a TracePlan<'a>, banks: &'a dyn ArenaBytes, numerics: CardNumerics) -> Self {
         let (buffers, tables) = (plan.dram().buffers.clone(), plan.dram().tables.clone());
         let memory = Lowered { cores: Vec::new(), segments: Vec::new(), buffers, tables };
         let dram = Dram::new(&memory);
@@ -65,8 +59,7 @@ impl<'a> Runner<'a> {
         program: &TraceProgram,
         schedule: &mut Schedule,
     ) -> Result<Report, RunError> {
-        let mut machine =
-            Machine::on(&program.lowered, self.banks, self.numerics, &mut self.dram)?;
+        let mut machine = Machine::on(&program.lowered, self.banks, self.numerics, &mut self.dram)?;
         let report = machine.run(schedule);
         self.dram = machine.into_dram();
         Ok(report?)
@@ -105,8 +98,7 @@ impl<'a> Runner<'a> {
         &mut self,
         work: impl FnOnce(&mut Machine<'_>) -> Result<T, Fault>,
     ) -> Result<T, RunError> {
-        let mut machine =
-            Machine::on(&self.memory, self.banks, self.numerics, &mut self.dram)?;
+        let mut machine = Machine::on(&self.memory, self.banks, self.numerics, &mut self.dram)?;
         let result = work(&mut machine);
         self.dram = machine.into_dram();
         Ok(result?)

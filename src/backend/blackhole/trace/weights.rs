@@ -88,16 +88,16 @@ impl<'a> ProductWeights<'a> {
 }
 
 /// A part for every kind of stage, and where each matrix lies in it.
-fn product_streams(
-    program: &Program,
-) -> (Vec<PartSpec>, HashMap<(StageKind, WeightId), Streams>) {
+fn product_streams(program: &Program) -> (Vec<PartSpec>, HashMap<(StageKind, WeightId), Streams>) {
     let mut parts: Vec<PartSpec> = Vec::new();
     let mut products = HashMap::new();
     // Banks get streams in turn, in the order of their use.
     let (mut order, mut bank) = (0, 0);
     for stage in &program.stages {
         for op in &stage.ops {
-            let (Op::Linear { weight, .. } | Op::LinearBuffer { weight, .. }) = op else { continue };
+            let (Op::Linear { weight, .. } | Op::LinearBuffer { weight, .. }) = op else {
+                continue;
+            };
             let key = (stage.kind, *weight);
             if products.contains_key(&key) {
                 continue;

@@ -69,7 +69,9 @@ mod tests {
     fn a_tile_is_full_with_what_the_buffer_has_there() {
         let tile = TileRange { row: 1, rows: 1, column: 2, columns: 1 };
         let area = |row, rows| Area { buffer: 0, row, rows, column: 64, columns: 6 };
-        assert!(fills_tile(&buffer(), tile, area(32, 8)) && fills_tile(&buffer(), tile, area(0, 40)));
+        assert!(
+            fills_tile(&buffer(), tile, area(32, 8)) && fills_tile(&buffer(), tile, area(0, 40))
+        );
         assert!(!fills_tile(&buffer(), tile, area(33, 7)));
     }
 }

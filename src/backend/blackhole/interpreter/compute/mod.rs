@@ -36,9 +36,9 @@ pub fn run(
         }
         Instruction::Rope { .. } => rope::run(core, at, instruction),
         Instruction::Activate { .. } => activate::run(core, at, instruction),
-        Instruction::MoveRows { .. }
-        | Instruction::Spread { .. }
-        | Instruction::Regroup { .. } => rearrange::run(core, at, instruction),
+        Instruction::MoveRows { .. } | Instruction::Spread { .. } | Instruction::Regroup { .. } => {
+            rearrange::run(core, at, instruction)
+        }
         _ => Err(Fault::WrongEngine { place: at.place() }),
     }
 }

@@ -5,8 +5,8 @@ use half::bf16;
 use crate::backend::blackhole::grid::Core;
 use crate::backend::blackhole::interpreter::{Fault, Machine, Schedule};
 use crate::backend::blackhole::lowered::{
-    BlockFormat, CoreProgram, DramBuffer, DramTable, Engine, Instruction, L1Map, Lowered, PacketRing, STREAMS,
-    Segment, Semaphore, Step, Streams,
+    BlockFormat, CoreProgram, DramBuffer, DramTable, Engine, Instruction, L1Map, Lowered,
+    PacketRing, STREAMS, Segment, Semaphore, Step, Streams,
 };
 use crate::backend::cpu::card::CardNumerics;
 
@@ -26,9 +26,20 @@ const STREAM_BYTES: u32 = 4096;
 
 impl Built {
     pub fn new() -> Self {
-        let program = Lowered { cores: Vec::new(), segments: Vec::new(), buffers: Vec::new(), tables: Vec::new() };
+        let program = Lowered {
+            cores: Vec::new(),
+            segments: Vec::new(),
+            buffers: Vec::new(),
+            tables: Vec::new(),
+        };
         let numerics = CardNumerics::default();
-        Self { program, banks: vec![Vec::new(); 8], numerics, inputs: Vec::new(), tables: Vec::new() }
+        Self {
+            program,
+            banks: vec![Vec::new(); 8],
+            numerics,
+            inputs: Vec::new(),
+            tables: Vec::new(),
+        }
     }
 
     /// Adds a core; gives its number. Its regions lie one behind the other from address 0 on, the first ones of 64 bytes

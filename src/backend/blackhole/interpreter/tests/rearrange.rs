@@ -88,7 +88,8 @@ fn moved(motion: RowMotion, limit: u32) -> Built {
 fn rows_go_where_the_list_says() {
     let row = |values: &[f32], row: usize| values[row * COLUMNS..][..COLUMNS].to_vec();
     let built = moved(RowMotion::Gather, 40);
-    let expected: Vec<f32> = FEW.iter().flat_map(|from| row(&built.inputs[0], *from as usize)).collect();
+    let expected: Vec<f32> =
+        FEW.iter().flat_map(|from| row(&built.inputs[0], *from as usize)).collect();
     assert_eq!(run(&built), [expected]);
     for motion in [RowMotion::Scatter, RowMotion::ScatterAdd] {
         let built = moved(motion, 40);

@@ -186,7 +186,13 @@ impl Attention {
         program.store(core, self.out, tiles, out);
     }
 
-    fn load_keys(&self, program: &mut ProgramWriter<'_>, core: usize, sequence: usize, head: usize) {
+    fn load_keys(
+        &self,
+        program: &mut ProgramWriter<'_>,
+        core: usize,
+        sequence: usize,
+        head: usize,
+    ) {
         let (dim, keys) = (self.shape.head_dim, self.k.rows / self.shape.sequences);
         for (area, block) in [(self.k, self.blocks.k), (self.v, self.blocks.v)] {
             let area = area.slice_rows(sequence * keys, keys).slice_columns(head * dim, dim);

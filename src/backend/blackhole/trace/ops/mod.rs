@@ -34,16 +34,10 @@ pub fn lower(program: &mut ProgramWriter<'_>, op: &Op) -> Result<(), TraceError>
         }
         Op::RmsNorm { x, weight, eps, out } => norms::rms_norm(program, x, weight, eps, out),
         Op::Rope { x, cos, sin } => heads::rope(program, x, cos, sin),
-        Op::Attention { q, k, v, shape, out } => {
-            heads::attention(program, [q, k, v], shape, out)
-        }
+        Op::Attention { q, k, v, shape, out } => heads::attention(program, [q, k, v], shape, out),
         Op::Embed { table, ids, out } => rows::embed(program, table, ids, out),
-        Op::GatherRows { x, rows, out } => {
-            rows::motion(program, RowMotion::Gather, x, rows, out)
-        }
-        Op::ScatterRows { x, rows, out } => {
-            rows::motion(program, RowMotion::Scatter, x, rows, out)
-        }
+        Op::GatherRows { x, rows, out } => rows::motion(program, RowMotion::Gather, x, rows, out),
+        Op::ScatterRows { x, rows, out } => rows::motion(program, RowMotion::Scatter, x, rows, out),
         Op::ScatterAddRows { x, rows, out } => {
             rows::motion(program, RowMotion::ScatterAdd, x, rows, out)
         }
@@ -68,9 +62,7 @@ pub fn lower(program: &mut ProgramWriter<'_>, op: &Op) -> Result<(), TraceError>
             let x = program.area(x)?;
             elementwise::accumulate(program, x, factor, out)
         }
-        Op::Map { x, activation, out } => {
-            elementwise::activate(program, x, activation, None, out)
-        }
+        Op::Map { x, activation, out } => elementwise::activate(program, x, activation, None, out),
         Op::SiluMul { gate, up, out } => {
             elementwise::activate(program, gate, Activation::Silu, Some(up), out)
         }

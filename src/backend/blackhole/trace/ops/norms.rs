@@ -148,8 +148,7 @@ impl Norm {
         strip: &Strip,
         eps: f32,
     ) -> Instruction {
-        let (x, x_format, row_tiles) =
-            (strip.x.address, strip.x.format, strip.x.row_tiles as u32);
+        let (x, x_format, row_tiles) = (strip.x.address, strip.x.format, strip.x.row_tiles as u32);
         let (first_row, rows) = (strip.first_row as u32, strip.rows as u32);
         let (columns, first, count) =
             (strip.columns as u32, strip.first as u32, strip.count as u32);

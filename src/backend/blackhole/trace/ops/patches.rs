@@ -123,7 +123,14 @@ pub fn patchify(
                     address_step: 0,
                 });
                 let skipped = first - offset / 2;
-                spreads.extend(lines_of_patches(grid, strip, &neighbours, channel, skipped, address));
+                spreads.extend(lines_of_patches(
+                    grid,
+                    strip,
+                    &neighbours,
+                    channel,
+                    skipped,
+                    address,
+                ));
             }
             reads.into_iter().for_each(|read| program.core(core).mover(read));
             spreads.into_iter().for_each(|spread| program.core(core).compute(spread));
