@@ -42,7 +42,7 @@ struct Sizes<'a>(&'a ArenaPlan);
 
 impl ArenaBytes for Sizes<'_> {
     fn bytes(&self, bank: u32, offset: u32, bytes: u32) -> Option<&[u8]> {
-        const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
         let end = u64::from(offset) + u64::from(bytes);
         let fits = bank < 8 && end <= self.0.bank_bytes(bank as u8);
         fits.then_some(&ZEROS[..bytes as usize])

@@ -158,8 +158,8 @@ impl<'a> ProgramWriter<'a> {
         staging: u32,
     ) {
         let agrees = area.in_tile() == (row, column) && self.format(area) == block.format;
-        let has_company = area.column % SIDE != 0 || area.columns % SIDE != 0;
-        if agrees && !(alone && has_company) {
+        let is_alone = area.column.is_multiple_of(SIDE) && area.columns.is_multiple_of(SIDE);
+        if agrees && (is_alone || !alone) {
             self.read(core, area, block);
         } else {
             self.cores[core].zero(block);
