@@ -93,20 +93,18 @@ impl<'a> ProgramWriter<'a> {
 
     /// The place of a view in DRAM.
     pub fn area(&self, view: View) -> Result<Area, TraceError> {
-        self.area_of(Origin::Buffer(view.buffer), view.row, view.rows, view.col, view.cols)
+        Ok(Area::of(self.number_of(Origin::Buffer(view.buffer))?, view))
     }
 
-    pub fn area_of(
-        &self,
-        origin: Origin,
-        row: usize,
-        rows: usize,
-        column: usize,
-        columns: usize,
-    ) -> Result<Area, TraceError> {
+    /// The first rows of a matrix of the checkpoint, as many as a view has.
+    pub fn weight_rows(&self, weight: WeightId, out: View) -> Result<Area, TraceError> {
+        let buffer = self.number_of(Origin::Weight(weight))?;
+        Ok(Area { buffer, row: 0, rows: out.rows, column: 0, columns: out.cols })
+    }
+
+    fn number_of(&self, origin: Origin) -> Result<u32, TraceError> {
         let buffer = self.tables.dram.buffer(origin);
-        let buffer = buffer.ok_or_else(|| self.unsupported("tiles of what lies in rows"))?;
-        Ok(Area { buffer, row, rows, column, columns })
+        buffer.ok_or_else(|| self.unsupported("tiles of what lies in rows"))
     }
 
     pub fn table(&self, origin: Origin) -> Result<u32, TraceError> {
@@ -160,8 +158,8 @@ impl<'a> ProgramWriter<'a> {
         staging: u32,
     ) {
         let agrees = area.in_tile() == (row, column) && self.format(area) == block.format;
-        let has_company = area.column % SIDE != 0 || area.columns % SIDE != 0;
-        if agrees && !(alone && has_company) {
+        let is_alone = area.column.is_multiple_of(SIDE) && area.columns.is_multiple_of(SIDE);
+        if agrees && (is_alone || !alone) {
             self.read(core, area, block);
         } else {
             self.cores[core].zero(block);
