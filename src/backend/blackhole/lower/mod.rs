@@ -10,6 +10,7 @@ mod attention;
 mod chip;
 mod frames;
 mod memory;
+mod multicast;
 mod products;
 mod ragged;
 mod resident;
