@@ -297,6 +297,9 @@ impl<'a> Writer<'a> {
                     target: target + first as u32 * bytes,
                 };
                 self.chip.mover(hub, multicast);
+            }
+            // Only now: whoever is told may send what comes next to the place that the others' share is still read from.
+            for rectangle in &rectangles {
                 let tell = Instruction::SignalAll {
                     rectangle: *rectangle,
                     noc: Noc::Noc0,
