@@ -9,7 +9,7 @@ use crate::backend::blackhole::grid::L1_BYTES;
 use crate::backend::blackhole::numerics::TileFormat;
 use crate::contract::Version;
 use crate::plan::{Planned, Wanted};
-use crate::program::{Activation, ProgramBuilder, StageKind};
+use crate::program::{Activation, Op, ProgramBuilder, StageKind};
 
 #[test]
 fn what_one_stage_hands_to_another_lies_in_dram() {
