@@ -5,8 +5,9 @@ pub mod cpu;
 
 use std::time::Duration;
 
-use crate::backend::blackhole::numerics::DtypePolicy;
-use crate::backend::cpu::card::WeightBytes;
+use blackhole::numerics::DtypePolicy;
+use cpu::card::WeightBytes;
+
 use crate::contract::{PredictOptions, TapSink};
 use crate::encode::ModelInput;
 use crate::program::StageKind;

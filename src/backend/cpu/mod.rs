@@ -24,13 +24,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub use numerics::Numerics;
+use pulp::Arch;
+use tracing::debug;
 
 use card::WeightBytes;
 use executable::{Constants, Executable};
 use weights::Weights;
-
-use pulp::Arch;
-use tracing::debug;
 
 use super::blackhole::numerics::DtypePolicy;
 use super::{Backend, BackendError, ModelOutput};

@@ -259,6 +259,7 @@ fn dram_is_handed_on_between_programs_of_the_same_buffers() {
     let expected = machine.read_buffer(1).unwrap();
     let mut dram = machine.into_dram();
     let next = |dram| Machine::on(&built.program, &built.banks, built.numerics, dram);
-    assert_eq!(next(&mut Dram::default()).err(), Some(Fault::OtherDram));
+    let mut other = Dram::default();
+    assert_eq!(next(&mut other).err(), Some(Fault::OtherDram));
     assert_eq!(next(&mut dram).unwrap().read_buffer(1), Ok(expected));
 }
