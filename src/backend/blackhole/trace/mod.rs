@@ -24,7 +24,7 @@ mod written;
 pub use checks::TileFault;
 pub use contents::Contents;
 pub use error::{OpPlace, TraceError};
-pub use memory::{Dram, Origin};
+pub use memory::{DramMap, Origin};
 pub use report::{StageReport, TraceReport};
 pub use runner::{RunError, Runner};
 
@@ -66,7 +66,7 @@ pub struct TracePlan<'a> {
 /// Lowers every instruction of every stage, once, to know that each has a program.
 pub fn lower<'a>(source: &TraceSource<'a>) -> Result<TracePlan<'a>, TraceError> {
     let TraceSource { program, checkpoint, policy } = *source;
-    let dram = Dram::of(program);
+    let dram = DramMap::of(program);
     let weights = Weights::plan(program, checkpoint, policy)?;
     let written = writers(program, &dram);
     let tables = Tables { program, dram, weights, written };
@@ -90,7 +90,7 @@ impl TracePlan<'_> {
     }
 
     /// What has to stand in DRAM besides: the same buffers and tables for all programs.
-    pub fn dram(&self) -> &Dram {
+    pub fn dram(&self) -> &DramMap {
         &self.tables.dram
     }
 
@@ -149,7 +149,7 @@ impl TracePlan<'_> {
 }
 
 /// Which instruction writes which tile first.
-fn writers(program: &Program, dram: &Dram) -> Written {
+fn writers(program: &Program, dram: &DramMap) -> Written {
     let by_host = |number: usize| match dram.buffer_origins[number] {
         Origin::Buffer(buffer) => program.buffers[buffer.0].source != BufferSource::Scratch,
         Origin::Weight(_) | Origin::Index(_) => true,

@@ -3,27 +3,27 @@
 use super::core::{Block, CoreWriter, ring, semaphores};
 use super::error::{OpPlace, TraceError};
 use super::geometry::{Area, CORES, TileRange};
-use super::memory::{Dram, Origin};
+use super::memory::{DramMap, Origin};
 use super::weights::{Vector, Weights};
 use super::written::{Written, fills_tile};
 use crate::backend::blackhole::grid::{Core, L1_BYTES};
 use crate::backend::blackhole::lowered::{
     BlockFormat, CoreProgram, DramBuffer, Instruction, L1Map, Lowered, PacketRing, STREAMS, Segment,
 };
-use crate::backend::blackhole::numerics::tile::SIDE;
+use crate::backend::blackhole::numerics::tile::{FACE, SIDE};
 use crate::program::{Program, View, WeightId};
 
 /// Blocks begin where DRAM can be read to.
 const ALIGNMENT: u32 = 64;
 /// Bytes that are kept free for the streams of a core, and for what regions lose to their alignment.
 const STREAM_BYTES: u32 = 64 * 1024;
-/// Bytes of 16 values of bf16: a row of a face.
-const FACE_ROW_BYTES: u32 = 32;
+/// Bytes of a row of a face of bf16.
+const FACE_ROW_BYTES: u32 = 2 * FACE as u32;
 
 /// What all programs are written from.
 pub struct Tables<'a> {
     pub program: &'a Program,
-    pub dram: Dram,
+    pub dram: DramMap,
     pub weights: Weights,
     pub written: Written,
 }
@@ -134,6 +134,14 @@ impl<'a> ProgramWriter<'a> {
         }
     }
 
+    /// That an operand is stored as blocks and vectors in L1 have it.
+    pub fn check_bf16(&self, area: Area) -> Result<(), TraceError> {
+        match self.format(area) {
+            BlockFormat::Bf16 => Ok(()),
+            BlockFormat::F32 => Err(self.unsupported("vectors and rotary tables in f32")),
+        }
+    }
+
     // --- Streams ---
 
     pub fn core(&mut self, core: usize) -> &mut CoreWriter {
@@ -224,15 +232,15 @@ impl<'a> ProgramWriter<'a> {
         let (in_tile, _) = row.in_tile();
         let scratch = scratch.of_tiles(1, row.columns.div_ceil(SIDE));
         self.load(core, row, scratch, (in_tile, 0), false, staging);
-        let tile = scratch.format.tile_bytes();
-        // The left and right halves of a row stand in faces beside each other, a quarter of a tile apart.
-        let (above, line) = (in_tile / 16, in_tile % 16);
-        let first = scratch.address + above as u32 * tile / 2 + line as u32 * FACE_ROW_BYTES;
-        let sides = if row.columns > SIDE / 2 { 2 } else { 1 };
+        // The halves of a row stand in two faces, one behind the other; two faces on are those of the lower rows.
+        let face = FACE as u32 * FACE_ROW_BYTES;
+        let (below, line) = ((in_tile / FACE) as u32, (in_tile % FACE) as u32);
+        let first = scratch.address + 2 * below * face + line * FACE_ROW_BYTES;
+        let sides = row.columns.div_ceil(FACE).min(2) as u32;
         for side in 0..sides {
             let send = Instruction::Send {
-                address: first + side * tile / 4,
-                step: tile,
+                address: first + side * face,
+                step: scratch.format.tile_bytes(),
                 count: scratch.column_tiles as u32,
                 bytes: FACE_ROW_BYTES,
                 core: self.cores[core].core,

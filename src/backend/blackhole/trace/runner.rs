@@ -37,6 +37,7 @@ impl<'a> Runner<'a> {
         Self { plan, banks, numerics, memory, dram }
     }
 
+    /// Puts contents into DRAM.
     pub fn fill(&mut self, contents: &[Contents<'_>]) -> Result<(), RunError> {
         self.with_memory(|machine| {
             for contents in contents {
