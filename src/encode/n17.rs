@@ -10,7 +10,8 @@ use super::request::Request;
 use super::shapes::n17_chain;
 use super::tokenizer::Tokenizer;
 use super::{
-    Encode, EncodeError, FrameIntake, FrameShapes, InstructionTokens, ModelInput, Seen, Viewer, seen,
+    Encode, EncodeError, FrameIntake, FrameShapes, InstructionTokens, ModelInput, Seen, Viewer,
+    seen,
 };
 use crate::checkpoint::Processor;
 use crate::checkpoint::n17::Config;

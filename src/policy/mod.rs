@@ -22,7 +22,8 @@ use crate::contract::{
 use crate::decode::{self, DecodeError};
 use crate::encode::tokenizer::{Tokenizer, TokenizerError};
 use crate::encode::{
-    self, Encode, EncodeError, FrameIntake, FrameShapes, InstructionCheck, InstructionTokens, Viewer,
+    self, Encode, EncodeError, FrameIntake, FrameShapes, InstructionCheck, InstructionTokens,
+    Viewer,
 };
 use crate::prepared::Cache;
 use crate::program::{self, Layout, ModelPrograms, StageKind};

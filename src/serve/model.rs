@@ -12,13 +12,30 @@ use crate::encode::{FrameShapes, InstructionTokens};
 use crate::golden::{Agreement, Gate, GateError, Golden, GoldenError, Verdict};
 use crate::plan::Prompt;
 use crate::policy::{Policy, PolicyError, PolicyOptions};
+use crate::words::names;
 
-/// Robot and name of the layout of each version that the serving documents describe.
-const DOCUMENTED: [(Version, &str, &str); 3] = [
-    (Version::N15, "gr1", "gr1"),
-    (Version::N16, "gr1", "gr1"),
-    (Version::N17, "oxe_droid_relative_eef_relative_joint", "droid"),
+/// A layout of tokens and pictures that the serving documents describe.
+struct Documented {
+    version: Version,
+    embodiment: &'static str,
+    name: &'static str,
+    /// Tokens of the longest instruction.
+    text_limit: usize,
+}
+
+/// The first of a robot is served where none is asked for.
+const DOCUMENTED: [Documented; 4] = [
+    Documented::new(Version::N15, "gr1", "gr1"),
+    Documented::new(Version::N16, "gr1", "gr1"),
+    Documented { version: Version::N16, embodiment: "gr1", name: "gr1_long_text", text_limit: 152 },
+    Documented::new(Version::N17, "oxe_droid_relative_eef_relative_joint", "droid"),
 ];
+
+impl Documented {
+    const fn new(version: Version, embodiment: &'static str, name: &'static str) -> Self {
+        Self { version, embodiment, name, text_limit: Prompt::of(version).longest_text() }
+    }
+}
 
 /// What to load, and how it is looked at before it is served.
 #[derive(Clone, Debug)]
@@ -32,6 +49,8 @@ pub struct ModelOptions {
     pub golden: Option<PathBuf>,
     /// Seed of requests that give none; `None`: the version's.
     pub default_seed: Option<u64>,
+    /// Name of the layout; `None`: the robot's first.
+    pub layout: Option<String>,
 }
 
 /// Why a policy is not served.
@@ -43,6 +62,8 @@ pub enum ModelError {
     Gate(#[from] GateError),
     #[error(transparent)]
     Golden(#[from] GoldenError),
+    #[error("{version} has no layout '{wanted}' for '{embodiment}'; there is {}", names(.known))]
+    Layout { version: Version, embodiment: String, wanted: String, known: Vec<String> },
 }
 
 /// Facts about the served policy that no request changes.
@@ -93,12 +114,8 @@ impl Model {
         let mut policy = Policy::load(&options.policy)?;
         let load_time = start.elapsed();
         info!("the policy was loaded in {:.1} s; warming up", load_time.as_secs_f64());
-        let gate = Gate {
-            on: true,
-            floor: options.floor,
-            golden: options.golden.clone(),
-            times: 1,
-        };
+        let gate =
+            Gate { on: true, floor: options.floor, golden: options.golden.clone(), times: 1 };
         let reference = PolicyOptions { numerics: Default::default(), ..options.policy.clone() };
         let cancel = CancelToken::default();
         let verdict = gate.look_at(&mut policy, || Ok(Policy::load(&reference)?), &cancel)?;
@@ -107,7 +124,8 @@ impl Model {
         let (demo, warm_up_times) =
             demo(&mut policy, &verdict, default_seed, options.warm_up.max(1))?;
         let embodiment = policy.embodiment().clone();
-        let (layout, text_limit) = layout(policy.version(), &embodiment);
+        let (layout, text_limit) =
+            layout(policy.version(), &embodiment.tag, options.layout.as_deref())?;
         let model = Self {
             version: policy.version(),
             tags: policy.served().to_vec(),
@@ -183,12 +201,52 @@ fn demo(
     Ok((demo, taken))
 }
 
-/// Name and text limit of the layout that is served.
-fn layout(version: Version, embodiment: &Embodiment) -> (String, Option<usize>) {
-    let documented =
-        DOCUMENTED.iter().find(|(of, tag, _)| *of == version && *tag == embodiment.tag);
-    match documented {
-        Some((_, _, name)) => ((*name).to_owned(), Some(Prompt::of(version).longest_text())),
-        None => (embodiment.tag.clone(), None),
+/// Name and text limit of the layout that is served: the one that is wanted, or the first of the robot. A robot that the
+/// documents do not serve has one of its own name, without a limit.
+fn layout(
+    version: Version,
+    tag: &str,
+    wanted: Option<&str>,
+) -> Result<(String, Option<usize>), ModelError> {
+    let of_robot = |layout: &&Documented| layout.version == version && layout.embodiment == tag;
+    let mut known: Vec<(String, Option<usize>)> = DOCUMENTED
+        .iter()
+        .filter(of_robot)
+        .map(|layout| (layout.name.to_owned(), Some(layout.text_limit)))
+        .collect();
+    if known.is_empty() {
+        known.push((tag.to_owned(), None));
+    }
+    let Some(wanted) = wanted else { return Ok(known.remove(0)) };
+    match known.iter().position(|(name, _)| name == wanted) {
+        Some(at) => Ok(known.remove(at)),
+        None => Err(ModelError::Layout {
+            version,
+            embodiment: tag.to_owned(),
+            wanted: wanted.to_owned(),
+            known: known.into_iter().map(|(name, _)| name).collect(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_are_those_of_the_documents() {
+        let droid = "oxe_droid_relative_eef_relative_joint";
+        for (version, tag, wanted, expected) in [
+            (Version::N15, "gr1", None, ("gr1", Some(102))),
+            (Version::N16, "gr1", None, ("gr1", Some(24))),
+            (Version::N16, "gr1", Some("gr1_long_text"), ("gr1_long_text", Some(152))),
+            (Version::N17, droid, Some("droid"), ("droid", Some(51))),
+            (Version::N16, "other", None, ("other", None)),
+        ] {
+            let (name, limit) = layout(version, tag, wanted).expect(tag);
+            assert_eq!((name.as_str(), limit), expected);
+        }
+        let refused = layout(Version::N15, "gr1", Some("droid")).expect_err("other").to_string();
+        assert!(refused.contains("'droid'") && refused.contains("there is 'gr1'"), "{refused}");
     }
 }

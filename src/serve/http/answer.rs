@@ -160,7 +160,12 @@ impl<'a> Answer<'a> {
 
 /// Per group one row per step.
 pub fn actions(groups: &[ActionGroup]) -> Ordered<&str, Vec<&[f32]>> {
-    Ordered(groups.iter().map(|group| (group.name.as_str(), group.values.chunks_exact(group.dim).collect())).collect())
+    Ordered(
+        groups
+            .iter()
+            .map(|group| (group.name.as_str(), group.values.chunks_exact(group.dim).collect()))
+            .collect(),
+    )
 }
 
 /// The part of the network's output that becomes actions: `[horizon, columns of the robot]`.

@@ -39,7 +39,10 @@ impl Room {
     /// A body that is too large, too slow, or broken off; no room among the other bodies.
     pub async fn read(&self, headers: &HeaderMap, body: Body) -> Result<Held, ApiError> {
         let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-        if announced.and_then(|length| length.parse().ok()).is_some_and(|length: usize| length > self.limit) {
+        if announced
+            .and_then(|length| length.parse().ok())
+            .is_some_and(|length: usize| length > self.limit)
+        {
             return Err(ApiError::TooLarge { limit: self.limit });
         }
         match timeout(self.time, self.read_all(body)).await {
@@ -58,9 +61,12 @@ impl Room {
                 return Err(ApiError::TooLarge { limit: self.limit });
             }
             // A chunk is as large as the connection's buffer at most.
-            let share = self.free.clone().try_acquire_many_owned(chunk.len() as u32).map_err(|_| {
-                ApiError::Unavailable("the server holds too many bodies; try again later".to_owned())
-            })?;
+            let share =
+                self.free.clone().try_acquire_many_owned(chunk.len() as u32).map_err(|_| {
+                    ApiError::Unavailable(
+                        "the server holds too many bodies; try again later".to_owned(),
+                    )
+                })?;
             match &mut held._share {
                 Some(all) => all.merge(share),
                 none => *none = Some(share),

@@ -25,7 +25,11 @@ pub struct Numbers {
 impl Numbers {
     /// The shape for people: `[2, 7]`.
     pub fn described(&self) -> String {
-        if self.ragged { "lists of different lengths".to_owned() } else { format!("{:?}", self.shape) }
+        if self.ragged {
+            "lists of different lengths".to_owned()
+        } else {
+            format!("{:?}", self.shape)
+        }
     }
 
     /// The values, if the shape is one of these.
@@ -77,7 +81,11 @@ impl<'de> Visitor<'de> for Level<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.depth == 0 { "a list of numbers" } else { "a number or a list of numbers" })
+        f.write_str(if self.depth == 0 {
+            "a list of numbers"
+        } else {
+            "a number or a list of numbers"
+        })
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
@@ -106,7 +114,8 @@ impl<'de> Visitor<'de> for Level<'_> {
             self.numbers.shape.push(usize::MAX);
         }
         let mut length = 0;
-        while items.next_element_seed(Level { depth: depth + 1, numbers: self.numbers })?.is_some() {
+        while items.next_element_seed(Level { depth: depth + 1, numbers: self.numbers })?.is_some()
+        {
             length += 1;
         }
         self.numbers.list(depth, length);
@@ -140,7 +149,9 @@ mod tests {
 
     #[test]
     fn lists_of_different_lengths_and_depths_are_ragged() {
-        for text in ["[[1], [2, 3]]", "[1, [2]]", "[[1], 2]", "[[[1]], [2]]", "[[2], [[1]]]", "[[], [1]]"] {
+        for text in
+            ["[[1], [2, 3]]", "[1, [2]]", "[[1], 2]", "[[[1]], [2]]", "[[2], [[1]]]", "[[], [1]]"]
+        {
             assert!(read(text).expect(text).ragged, "{text}");
         }
     }

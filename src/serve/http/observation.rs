@@ -188,11 +188,7 @@ fn text_tokens(instruction: &str, model: &Model, errors: &mut Vec<String>) -> us
     }
 }
 
-fn noise(
-    request: &PredictRequest<'_>,
-    model: &Model,
-    errors: &mut Vec<String>,
-) -> Option<Noise> {
+fn noise(request: &PredictRequest<'_>, model: &Model, errors: &mut Vec<String>) -> Option<Noise> {
     match (&request.seed, &request.noise) {
         (Some(_), Some(_)) => {
             errors.push("give either 'seed' or 'noise', not both".to_owned());

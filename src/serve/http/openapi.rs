@@ -137,7 +137,8 @@ fn closed(properties: Map<String, Value>) -> Value {
 }
 
 fn answer() -> Value {
-    let rows = json!({ "type": "array", "items": { "type": "array", "items": { "type": "number" } } });
+    let rows =
+        json!({ "type": "array", "items": { "type": "array", "items": { "type": "number" } } });
     json!({
         "type": "object",
         "required": [

@@ -208,7 +208,11 @@ mod tests {
             (body(r#", "prompt": "x", "seed": -1"#), &["body", "seed"], "an integer from 0"),
             (body(r#", "prompt": "x", "seed": 1.5"#), &["body", "seed"], "an integer from 0"),
             (body(r#", "prompt": "x", "state_dtype": "f"#), &["body"], "EOF"),
-            (body(r#", "prompt": "x", "state_dtype": "float16""#), &["body", "state_dtype"], "float16"),
+            (
+                body(r#", "prompt": "x", "state_dtype": "float16""#),
+                &["body", "state_dtype"],
+                "float16",
+            ),
             ("[]x".to_owned(), &["body"], ""),
         ] {
             let error = schema(&text);

@@ -22,6 +22,7 @@ use super::{Limits, Token, demo, info, openapi, request};
 use crate::contract::Version;
 use crate::serve::Model;
 use crate::serve::engine::{Engine, Stage};
+use crate::weights::lock::{Licence, Release};
 
 /// What the server is called, before it has a policy.
 #[derive(Clone, Debug)]
@@ -35,6 +36,23 @@ pub struct Identity {
     pub repo: String,
     pub revision: Option<String>,
     pub license: String,
+}
+
+impl Identity {
+    /// Of a policy on the CPU; `released` says that the checkpoint is the one of the hub cache.
+    pub fn on_the_cpu(version: Version, release: &Release, released: bool) -> Self {
+        let device = "cpu".to_owned();
+        let name = release.weights.repo.rsplit('/').next().unwrap_or_default();
+        let Licence { name: licence, note, .. } = &release.licence;
+        Self {
+            version,
+            model: format!("{name}-{device}"),
+            device,
+            repo: release.weights.repo.clone(),
+            revision: release.weights.revision.clone().filter(|_| released),
+            license: format!("weights: {licence}. {note}"),
+        }
+    }
 }
 
 /// Everything that the routes share.
@@ -155,9 +173,10 @@ async fn models(State(app): State<Arc<App>>) -> Json<Value> {
 
 async fn metrics_route(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
     let ready = matches!(app.engine.stage(), Stage::Ready(_));
-    let text = app.metrics.text(app.engine.waiting(), ready).map_err(|error| {
-        ApiError::Failed { kind: "MetricsError", text: error.to_string() }
-    })?;
+    let text = app
+        .metrics
+        .text(app.engine.waiting(), ready)
+        .map_err(|error| ApiError::Failed { kind: "MetricsError", text: error.to_string() })?;
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }
 
@@ -191,10 +210,8 @@ async fn answered(app: &App, headers: &HeaderMap, body: Body) -> Result<Response
     app.metrics.predicted(total, &prediction.chunk.timings);
     let timing = TimingMs::new(decode, &prediction, total);
     let answer = Answer::new(&app.identity.model, &model, &request, &prediction, timing);
-    let text = serde_json::to_vec(&answer).map_err(|error| ApiError::Failed {
-        kind: "SerializeError",
-        text: error.to_string(),
-    })?;
+    let text = serde_json::to_vec(&answer)
+        .map_err(|error| ApiError::Failed { kind: "SerializeError", text: error.to_string() })?;
     Ok(as_json(text.into()))
 }
 
