@@ -114,7 +114,7 @@ impl ServeArgs {
                 floor: self.floor,
                 golden: self.golden.clone(),
                 default_seed: self.default_seed,
-                layout: self.layout.clone(),
+                layout: self.layout.clone().filter(|layout| !layout.is_empty()),
             },
         })
     }

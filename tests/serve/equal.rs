@@ -30,7 +30,7 @@ fn served_chunks_are_those_of_predict() {
     for version in Version::ALL {
         let rig = Rig::of(version);
         let model = rig.ready();
-        let mut policy = rig.policy();
+        let mut policy = rig.spare.as_ref().expect("a shared rig").lock().expect("no panic");
         for seed in [0, 7] {
             let options =
                 PredictOptions { noise: Some(Noise::Seed(seed)), ..PredictOptions::default() };

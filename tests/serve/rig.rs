@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use gr00t_blackhole::checkpoint::synth::{self, Size};
@@ -66,7 +66,10 @@ pub struct Rig {
     pub address: SocketAddr,
     pub engine: Engine,
     pub stop: watch::Sender<bool>,
-    folder: TempDir,
+    /// Another policy of the same checkpoint, of the shared rigs only.
+    pub spare: Option<Mutex<Policy>>,
+    /// The shared rigs have none: nobody would remove it.
+    _folder: Option<TempDir>,
     runtime: Runtime,
     serving: Option<tokio::task::JoinHandle<()>>,
 }
@@ -76,8 +79,11 @@ impl Rig {
     pub fn of(version: Version) -> &'static Rig {
         static RIGS: [OnceLock<Rig>; 3] = [const { OnceLock::new() }; 3];
         RIGS[version as usize].get_or_init(|| {
-            let rig = Rig::with_policy(version, Setup::default(), |policy| policy);
+            let mut rig = Rig::with_policy(version, Setup::default(), |policy| policy);
             rig.ready();
+            let folder = rig._folder.take().expect("a folder");
+            let policy = Policy::load(&model_options(version, &folder).policy).expect("a policy");
+            rig.spare = Some(Mutex::new(policy));
             rig
         })
     }
@@ -113,18 +119,14 @@ impl Rig {
         let address = server.address().expect("an address");
         let (stop, stopped) = watch::channel(false);
         let serving = Some(runtime.spawn(server.run(stopped)));
-        Self { version, address, engine, stop, folder, runtime, serving }
+        let (spare, _folder) = (None, Some(folder));
+        Self { version, address, engine, stop, spare, _folder, runtime, serving }
     }
 
     /// Waits until the policy is loaded.
     pub fn ready(&self) -> Arc<Model> {
         self.runtime.block_on(self.engine.started());
         self.engine.model().expect("a policy")
-    }
-
-    /// Another policy of the same checkpoint.
-    pub fn policy(&self) -> Policy {
-        Policy::load(&model_options(self.version, &self.folder).policy).expect("a policy")
     }
 
     /// Tells the server to stop and waits for its end.
