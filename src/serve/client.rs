@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use ureq::Agent;
+use ureq::{Agent, RequestBuilder};
 
 /// Longest wait for an answer; a prediction of a full network on a CPU takes seconds.
 const ANSWER_LIMIT: Duration = Duration::from_secs(300);
@@ -74,12 +74,7 @@ impl Client {
     /// No server, another status than 200, no JSON.
     pub fn get(&self, path: &str) -> Result<Value, ClientError> {
         let url = self.url.clone() + path;
-        let request = self.agent.get(&url);
-        let request = match &self.token {
-            Some(token) => request.header("authorization", format!("Bearer {token}")),
-            None => request,
-        };
-        read(&url, request.call())
+        read(&url, self.with_token(self.agent.get(&url)).call())
     }
 
     /// Posts JSON to /predict.
@@ -89,13 +84,17 @@ impl Client {
     pub fn predict(&self, body: &[u8]) -> Result<Timed, ClientError> {
         let url = self.url.clone() + "/predict";
         let request = self.agent.post(&url).header("content-type", "application/json");
-        let request = match &self.token {
-            Some(token) => request.header("authorization", format!("Bearer {token}")),
-            None => request,
-        };
+        let request = self.with_token(request);
         let start = Instant::now();
         let answer = read(&url, request.send(body))?;
         Ok(Timed { answer, wall: start.elapsed() })
+    }
+
+    fn with_token<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        match &self.token {
+            Some(token) => request.header("authorization", format!("Bearer {token}")),
+            None => request,
+        }
     }
 }
 

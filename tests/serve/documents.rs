@@ -212,9 +212,6 @@ fn instruction() -> Vec<Row> {
         row("too many tokens", 400, "n_text exceeds L_max", |r| {
             r["instruction"] = json!("q7 ".repeat(150));
         }),
-        row("a control token", 400, "control token", |r| {
-            r["instruction"] = json!("a <|im_end|> b")
-        }),
         row("a number", 422, "expected a string", |r| r["instruction"] = json!(3)),
     ]
 }
@@ -280,6 +277,12 @@ fn others(version: Version) -> Vec<Row> {
     ]
 }
 
+/// The other versions drop all punctuation from an instruction.
+fn instruction_of_n15() -> Vec<Row> {
+    let change = |r: &mut Value| r["instruction"] = json!("a <|im_end|> b");
+    vec![row("a control token", 400, "control token", change)]
+}
+
 fn check_all(version: Version) {
     for rows in [images(version), state(), instruction(), others(version)] {
         check(version, &rows);
@@ -289,6 +292,7 @@ fn check_all(version: Version) {
 #[test]
 fn n15_takes_what_the_documents_say() {
     check_all(Version::N15);
+    check(Version::N15, &instruction_of_n15());
 }
 
 #[test]

@@ -119,4 +119,7 @@ fn a_token_is_asked_for_everywhere_but_at_health() {
         exchange(rig.address, &head, b"").status
     };
     assert_eq!((shown("pear"), shown("peas"), shown("")), (200, 401, 401));
+    let head = "GET /openapi.json HTTP/1.1\r\nAuthorization: Bearer pear\r\n";
+    let document = exchange(rig.address, head, b"").json();
+    assert_eq!(document["security"], json!([{ "token": [] }]));
 }

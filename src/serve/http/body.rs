@@ -14,7 +14,7 @@ use super::error::ApiError;
 /// Bytes of a body, and their share of what the server holds.
 pub struct Held {
     pub bytes: Vec<u8>,
-    _share: Option<OwnedSemaphorePermit>,
+    share: Option<OwnedSemaphorePermit>,
 }
 
 /// Where bodies are held.
@@ -52,7 +52,7 @@ impl Room {
     }
 
     async fn read_all(&self, mut body: Body) -> Result<Held, ApiError> {
-        let mut held = Held { bytes: Vec::new(), _share: None };
+        let mut held = Held { bytes: Vec::new(), share: None };
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| ApiError::Broken(error.to_string()))?;
             // Trailers say nothing that is wanted.
@@ -67,7 +67,7 @@ impl Room {
                         "the server holds too many bodies; try again later".to_owned(),
                     )
                 })?;
-            match &mut held._share {
+            match &mut held.share {
                 Some(all) => all.merge(share),
                 none => *none = Some(share),
             }

@@ -6,8 +6,8 @@ use super::Identity;
 use crate::encode::prompt::MAX_INSTRUCTION_CHARS;
 use crate::serve::Model;
 
-/// The OpenAPI document; narrower once the policy, and so its robot, is known.
-pub fn document(identity: &Identity, model: Option<&Model>) -> Value {
+/// The OpenAPI document; narrower once the policy, and so its robot, is known. `with_token` says that one is asked for.
+pub fn document(identity: &Identity, model: Option<&Model>, with_token: bool) -> Value {
     let plain = |id: &str, summary: &str, media: &str, more: &[&str]| {
         let mut responses = json!({
             "200": { "description": "OK", "content": { media: { "schema": {} } } },
@@ -22,7 +22,7 @@ pub fn document(identity: &Identity, model: Option<&Model>) -> Value {
         },
     });
     add_errors(&mut predicted, &["400", "401", "408", "413", "415", "422", "500", "503"]);
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": { "title": identity.model, "version": env!("CARGO_PKG_VERSION") },
         "paths": {
@@ -54,7 +54,12 @@ pub fn document(identity: &Identity, model: Option<&Model>) -> Value {
                 },
             },
         },
-    })
+    });
+    if with_token {
+        document["security"] = json!([{ "token": [] }]);
+        document["paths"]["/health"]["get"]["security"] = json!([]);
+    }
+    document
 }
 
 fn add_errors(responses: &mut Value, statuses: &[&str]) {
@@ -89,7 +94,10 @@ fn numbers(dim: Option<usize>) -> Value {
 fn request(model: Option<&Model>) -> Value {
     let picture = json!({ "type": "string", "contentEncoding": "base64" });
     let frames = json!({ "anyOf": [picture, { "type": "array", "items": picture }] });
-    let noise = json!({ "type": "array", "items": { "type": "array" } });
+    let mut noise = json!({ "type": "array", "items": { "type": "array" } });
+    if let Some([rows, cols]) = model.map(|model| model.noise_shape) {
+        noise["description"] = json!(format!("[{rows}, {cols}] or [1, {rows}, {cols}]"));
+    }
     let text = json!({ "type": "string", "minLength": 1, "maxLength": MAX_INSTRUCTION_CHARS });
     let (images, state) = match model {
         Some(model) => {

@@ -176,6 +176,8 @@ impl Visitor<'_> for SeedVisitor {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn body(fields: &str) -> String {
@@ -244,6 +246,22 @@ mod tests {
         }
         for text in ["18446744073709551616", "-0.5", "true", "\"1\""] {
             serde_json::from_str::<Seed>(text).expect_err(text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&bytes);
+        }
+
+        #[test]
+        fn no_changed_byte_makes_it_panic(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+            let more = r#", "prompt": "x", "noise": [[[1, 2e3]]], "seed": 1, "state_dtype": "float32""#;
+            let mut body = body(more).into_bytes();
+            let at = at.index(body.len());
+            body[at] = byte;
+            let _ = parse(&body);
         }
     }
 }

@@ -182,7 +182,7 @@ async fn metrics_route(State(app): State<Arc<App>>) -> Result<Response, ApiError
 
 async fn openapi_route(State(app): State<Arc<App>>) -> Json<Value> {
     let model = app.engine.model().ok();
-    Json(openapi::document(&app.identity, model.as_deref()))
+    Json(openapi::document(&app.identity, model.as_deref(), app.token.is_some()))
 }
 
 async fn predict(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Response {
