@@ -75,7 +75,7 @@ pub struct TimingMs {
     device: f64,
     /// Network output to physical actions.
     decode_actions: f64,
-    /// All of the request but its way over the network.
+    /// From the whole body to the answer, the wait for the policy included.
     total: f64,
 }
 

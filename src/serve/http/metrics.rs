@@ -47,7 +47,7 @@ impl Default for Metrics {
         registry.register("http_requests", "Answers by route and status", requests.clone());
         registry.register_with_unit(
             "predict_duration",
-            "Time of a prediction's request, from its first byte to its answer",
+            "Time of a prediction's request, from its whole body to its answer",
             Unit::Seconds,
             seconds.clone(),
         );

@@ -21,7 +21,8 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-pub use accept::serve;
+use accept::serve;
+
 pub use routes::{App, Identity};
 pub use token::Token;
 

@@ -196,10 +196,11 @@ async fn predict(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) ->
 
 /// The whole way of a prediction.
 async fn answered(app: &App, headers: &HeaderMap, body: Body) -> Result<Response, ApiError> {
-    let start = Instant::now();
     let model = app.engine.model()?;
     check_media_type(headers)?;
     let body = app.room.read(headers, body).await?;
+    // How long a client takes to send its body is not the server's time.
+    let start = Instant::now();
     // The place comes first: with a full queue, no picture is decoded.
     let place = app.engine.reserve()?;
     let asked = decoded(app, body, &model).await?;
