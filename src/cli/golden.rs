@@ -55,7 +55,7 @@ struct CheckArgs {
     times: u32,
 }
 
-fn floor(text: &str) -> Result<f64, String> {
+pub(super) fn floor(text: &str) -> Result<f64, String> {
     let floor = text.parse().ok().filter(|floor| (0.0..=1.0).contains(floor));
     floor.ok_or_else(|| "a number from 0 to 1 is needed".to_owned())
 }

@@ -37,16 +37,16 @@ enum NumericsArg {
 #[derive(Clone, Debug, Args)]
 pub struct LoadArgs {
     /// Snapshot directory of the checkpoint; default: the released one of --version in the hub cache.
-    #[arg(long, required_unless_present = "version")]
+    #[arg(long, env = "GR00T_WEIGHTS_DIR", required_unless_present = "version")]
     snapshot: Option<PathBuf>,
     /// Version that the checkpoint has to be of: n15, n16 or n17; any if it is left out.
-    #[arg(long)]
+    #[arg(long, env = "GR00T_VERSION")]
     version: Option<Version>,
     /// Directory with the tokenizer files; default: the snapshot's `tokenizer` folder, the snapshot itself, or the hub cache.
-    #[arg(long)]
+    #[arg(long, env = "GR00T_TOKENIZER_DIR")]
     tokenizer: Option<PathBuf>,
     /// Embodiment tag; may be left out when the checkpoint serves only one.
-    #[arg(long)]
+    #[arg(long, env = "GR00T_EMBODIMENT")]
     embodiment: Option<String>,
     /// Data config, N1.5 only; default: the tag's own, or the only one that fits the checkpoint's metadata.
     #[arg(long)]

@@ -22,7 +22,7 @@ mod table;
 
 pub use documents::{Documents, NOMINAL_DRAM};
 pub use error::PlanError;
-pub use layout::Wanted;
+pub use layout::{Prompt, Wanted};
 pub use network::Planned;
 pub use output::{PAGE, REPORT, write};
 pub use report::Report;
