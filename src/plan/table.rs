@@ -2,26 +2,18 @@
 
 use super::findings::{megabytes, ms};
 use super::persistent::{self, ARENA_HEADS, ROLE_HEADS, arena_rows, role_rows};
-use super::report::{LayoutFacts, Report, StageReport};
-
-/// Columns of the table of stages.
-pub const STAGE_HEADS: [&str; 11] = [
-    "stage",
-    "operations",
-    "programs",
-    "weights [MB]",
-    "memory [ms]",
-    "noc [ms]",
-    "arithmetic [ms]",
-    "total [ms]",
-    "bound",
-    "documents [ms]",
-    "times as fast",
-];
+use super::report::{LayoutFacts, Report};
+use super::stage_table::{STAGE_NOTE, stage_heads, stage_rows};
 
 /// Columns of the table of policies.
-pub const POLICY_HEADS: [&str; 5] =
-    ["weights", "weights [MB]", "rates alone [ms]", "total [ms]", "goal at the rates"];
+pub const POLICY_HEADS: [&str; 6] = [
+    "weights",
+    "read in a request [MB]",
+    "on the card [MB]",
+    "rates alone [ms]",
+    "total [ms]",
+    "goal at the rates",
+];
 
 /// Columns of the table of the most expensive operations.
 pub const GROUP_HEADS: [&str; 5] = ["stage", "operation", "count", "total [ms]", "bound"];
@@ -31,9 +23,27 @@ pub fn about(report: &Report) -> String {
     let LayoutFacts { images, grid, tokens, text_tokens, .. } = report.layout;
     let pictures = if images == 1 { "picture" } else { "pictures" };
     format!(
-        "{}: {images} {pictures} of {} x {} patches, {tokens} tokens, {text_tokens} of them the instruction; weights {}, products {}",
-        report.network, grid[0], grid[1], report.dtype_policy, report.math_fidelity
+        "{}: {images} {pictures} of {} x {} patches, {tokens} tokens, {text_tokens} of them the instruction; weights {}, products {}, \
+         cores {}",
+        report.network,
+        grid[0],
+        grid[1],
+        report.dtype_policy,
+        report.math_fidelity,
+        report.core_layout
     )
+}
+
+/// The rates that are not the documented ones, if there are any.
+pub fn changed_rates(report: &Report) -> Option<String> {
+    let changed: Vec<String> = report
+        .changed_rates
+        .iter()
+        .map(|rate| {
+            format!("{} {} {} (default {})", rate.name, rate.value, rate.unit, rate.default)
+        })
+        .collect();
+    (!changed.is_empty()).then(|| format!("Changed rates: {}.", changed.join(", ")))
 }
 
 /// Said of every plan.
@@ -42,8 +52,15 @@ pub const NO_MEASUREMENT: &str =
 
 /// The whole text.
 pub fn text(report: &Report) -> String {
-    let mut text = format!("GR00T {}, {}\n{NO_MEASUREMENT}\n\n", report.version, about(report));
-    text += &aligned(&STAGE_HEADS, &stage_rows(report));
+    let mut text = format!("GR00T {}, {}\n{NO_MEASUREMENT}\n", report.version, about(report));
+    if let Some(changed) = changed_rates(report) {
+        text += &changed;
+        text.push('\n');
+    }
+    text.push('\n');
+    text += &aligned(&stage_heads(report), &stage_rows(report));
+    text += STAGE_NOTE;
+    text.push('\n');
     text += "\nMost expensive operations\n";
     text += &aligned(&GROUP_HEADS, &group_rows(report));
     text += "\nAll weights as each policy has them\n";
@@ -53,8 +70,7 @@ pub fn text(report: &Report) -> String {
         text += &aligned(&ROLE_HEADS, &role_rows(summary));
         text.push('\n');
         text += &aligned(&ARENA_HEADS, &arena_rows(summary));
-        text += &persistent::about(summary);
-        text.push('\n');
+        text += &format!("{}\n{}\n", persistent::besides(summary), persistent::about(summary));
     }
     text.push('\n');
     for finding in &report.findings {
@@ -62,64 +78,6 @@ pub fn text(report: &Report) -> String {
         text.push('\n');
     }
     text
-}
-
-/// One row for each stage, and the sum.
-pub fn stage_rows(report: &Report) -> Vec<Vec<String>> {
-    let mut rows: Vec<Vec<String>> =
-        report.stages.iter().map(|stage| stage_row(report, stage)).collect();
-    let counted = || report.stages.iter().filter(|stage| !stage.kept);
-    let sum = |of: fn(&StageReport) -> f64| ms(counted().map(of).sum());
-    let total = &report.total;
-    rows.push(vec![
-        "sum".to_owned(),
-        counted().map(|stage| stage.operations.len()).sum::<usize>().to_string(),
-        counted().map(|stage| stage.programs).sum::<usize>().to_string(),
-        megabytes(total.weight_bytes),
-        sum(|stage| stage.memory_s),
-        sum(|stage| stage.noc_s),
-        sum(|stage| stage.arithmetic_s),
-        ms(total.total_s),
-        String::new(),
-        total.documents_s.map_or(String::new(), ms),
-        ratio(total.documents_s, total.total_s),
-    ]);
-    rows
-}
-
-fn stage_row(report: &Report, stage: &StageReport) -> Vec<String> {
-    let of_kind = report.stages.iter().filter(|of| of.stage == stage.stage && !of.kept);
-    let total_s: f64 = of_kind.map(|of| of.total_s).sum();
-    vec![
-        stage_name(stage),
-        stage.operations.len().to_string(),
-        stage.programs.to_string(),
-        megabytes(stage.weight_bytes),
-        ms(stage.memory_s),
-        ms(stage.noc_s),
-        ms(stage.arithmetic_s),
-        if stage.kept { format!("({})", ms(stage.total_s)) } else { ms(stage.total_s) },
-        stage.bound.name().to_owned(),
-        stage.documents_s.map_or(String::new(), ms),
-        ratio(stage.documents_s, total_s),
-    ]
-}
-
-/// Such as `llm, instruction (kept)`.
-pub fn stage_name(stage: &StageReport) -> String {
-    let part = match (stage.of_instruction, stage.kept) {
-        (false, _) => "",
-        (true, false) => ", instruction",
-        (true, true) => ", instruction (kept)",
-    };
-    format!("{}{part}", stage.stage)
-}
-
-fn ratio(documents_s: Option<f64>, total_s: f64) -> String {
-    match documents_s {
-        Some(documents_s) if total_s > 0.0 => format!("{:.2}", documents_s / total_s),
-        _ => String::new(),
-    }
 }
 
 /// The most expensive operations.
@@ -148,6 +106,7 @@ pub fn policy_rows(report: &Report) -> Vec<Vec<String>> {
         vec![
             format!("{}{}", policy.dtype_policy, if planned { " *" } else { "" }),
             megabytes(policy.weight_bytes),
+            megabytes(policy.card_bytes),
             ms(policy.rates_alone_s),
             ms(policy.total_s),
             verdict.to_owned(),

@@ -76,6 +76,15 @@ rates! {
     card_to_host: "GB/s" = 7.0,
 }
 
+/// A rate that is not the documented one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ChangedRate {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub value: f64,
+    pub default: f64,
+}
+
 /// Why a rate is not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RateError {
@@ -111,6 +120,17 @@ impl Rates {
         Ok(())
     }
 
+    /// The rates that are not the documented ones.
+    pub fn changed(&self) -> Vec<ChangedRate> {
+        let mut own = self.clone();
+        let changed = RATES.iter().filter_map(|rate| {
+            let value = *(rate.field)(&mut own);
+            let Rate { name, unit, default, .. } = *rate;
+            (value != default).then_some(ChangedRate { name, unit, value, default })
+        });
+        changed.collect()
+    }
+
     /// Seconds of so many cycles.
     pub(super) fn cycles(&self, cycles: f64) -> f64 {
         cycles / (self.clock * 1e9)
@@ -128,13 +148,16 @@ mod tests {
 
     #[test]
     fn every_rate_is_set_by_its_name() {
+        assert!(Rates::default().changed().is_empty());
         for rate in RATES {
             let mut rates = Rates::default();
             assert_eq!(*(rate.field)(&mut rates), rate.default);
             let changed = rate.default / 2.0;
             rates.set(&format!("{}={changed}", rate.name)).expect(rate.name);
             assert_eq!(*(rate.field)(&mut rates), changed);
-            assert_ne!(rates, Rates::default(), "{}", rate.name);
+            let found = rates.changed();
+            assert_eq!((found.len(), found[0].name), (1, rate.name));
+            assert_eq!((found[0].value, found[0].default), (changed, rate.default));
         }
     }
 
