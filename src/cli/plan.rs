@@ -12,7 +12,7 @@ use crate::backend::blackhole::numerics::{DtypePolicy, MathFidelity};
 use crate::contract::Version;
 use crate::plan::{self, PlanError, Planned, Prompt, Request, Wanted};
 
-/// Plan what a request would cost on a Blackhole card; needs neither card nor weights.
+/// Plan what a request would cost on a Blackhole card, without one, and without weights.
 ///
 /// Every operation is counted from its shapes: bytes of DRAM by bank, bytes through the network on chip, products of tiles,
 /// instructions of the vector unit; documented rates make times of them. The layout is that of the serving documents'
@@ -23,7 +23,7 @@ pub struct PlanArgs {
     /// The released network of a version: n15, n16 or n17.
     #[arg(long, group = "network")]
     version: Option<Version>,
-    /// The network of a snapshot directory instead.
+    /// The network of a snapshot directory instead, which has to be complete.
     #[arg(long, group = "network")]
     snapshot: Option<PathBuf>,
     #[arg(long, value_name = "N", help = images())]
@@ -48,7 +48,7 @@ pub struct PlanArgs {
     /// Where the readers of the persistent program stand.
     #[arg(long, value_enum, default_value_t)]
     core_layout: core_map::Layout,
-    /// Another rate; may be repeated. `--help` lists them.
+    /// Another rate; may be repeated for other rates. `--help` lists them.
     #[arg(long, value_name = "NAME=VALUE")]
     rate: Vec<String>,
     /// Write plan.json and plan.html into this folder.
@@ -106,14 +106,16 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<()> {
     if args.json {
         return super::print(&(serde_json::to_string_pretty(&report)? + "\n"));
     }
-    super::print(&plan::text(&report))
+    let mut text = plan::text(&report);
+    if let Some(folder) = &args.out {
+        let path = |name: &str| folder.join(name).display().to_string();
+        text += &format!("\nWritten: {} and {}\n", path(plan::REPORT), path(plan::PAGE));
+    }
+    super::print(&text)
 }
 
 fn request(args: &PlanArgs) -> Result<Request, PlanError> {
-    let mut rates = Rates::default();
-    for text in &args.rate {
-        rates.set(text)?;
-    }
+    let rates = Rates::with(&args.rate)?;
     Ok(Request {
         wanted: Wanted { images: args.images, text_tokens: args.text_tokens, grid: args.grid },
         assumptions: Assumptions { policy: args.dtype_policy, fidelity: args.math_fidelity, rates },

@@ -4,7 +4,8 @@ use super::documents::NOMINAL_DRAM;
 use super::held::CARD_BYTES;
 use super::report::{Report, StageReport};
 use super::stage_table::stage_name;
-use crate::backend::blackhole::cost::{BANKS, Group, Plan};
+use crate::backend::blackhole::cost::{BANKS, ChangedRate, Group, Plan};
+use crate::backend::blackhole::lower::LowerError;
 use crate::backend::blackhole::numerics::MathFidelity;
 
 /// Operations that are blamed, at most.
@@ -23,9 +24,39 @@ pub fn ms(seconds: f64) -> String {
     format!("{:.2}", seconds * 1e3)
 }
 
+/// Bytes in the unit that suits them.
+fn size(bytes: u64) -> String {
+    let bytes = bytes as f64;
+    if bytes >= 1e9 {
+        format!("{:.2} GB", bytes / 1e9)
+    } else if bytes >= 1e6 {
+        format!("{:.2} MB", bytes / 1e6)
+    } else {
+        format!("{:.1} kB", bytes / 1e3)
+    }
+}
+
 /// Megabytes.
 pub fn megabytes(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / 1e6)
+}
+
+/// What has to be known before the numbers are read.
+pub fn notices(report: &Report, no_program: Option<&LowerError>) -> Vec<String> {
+    let rate = |rate: &ChangedRate| {
+        format!("{} {} {} (default {})", rate.name, rate.value, rate.unit, rate.default)
+    };
+    let changed: Vec<String> = report.changed_rates.iter().map(rate).collect();
+    let mut notices = Vec::new();
+    if !changed.is_empty() {
+        notices.push(format!("Changed rates: {}.", changed.join(", ")));
+    }
+    if let Some(error) = no_program {
+        notices.push(format!(
+            "NOT POSSIBLE: the Euler steps as one program: {error}. Their time and the sum are those of a program that cannot run."
+        ));
+    }
+    notices
 }
 
 /// All of them; `served` says what the documents served.
@@ -175,25 +206,24 @@ fn floor(report: &Report) -> String {
     let nominal = |bytes: u64| ms(bytes as f64 / NOMINAL_DRAM);
     let every_step = total.weight_bytes + total.hoisted_bytes;
     format!(
-        "Weights of {:.2} GB are read, {} ms at the nominal {:.0} GB/s. With AdaLN and the cross blocks' keys and values read in \
-         every Euler step they would be {:.2} GB, {} ms.",
-        total.weight_bytes as f64 / 1e9,
+        "Weights of {} are read, {} ms at the nominal {:.0} GB/s. With AdaLN and the cross blocks' keys and values read in \
+         every Euler step they would be {}, {} ms.",
+        size(total.weight_bytes),
         nominal(total.weight_bytes),
         NOMINAL_DRAM / 1e9,
-        every_step as f64 / 1e9,
+        size(every_step),
         nominal(every_step)
     )
 }
 
 /// Whether the network has room on a card.
 fn room(report: &Report) -> String {
-    let gigabytes = |bytes: u64| bytes as f64 / 1e9;
     let held = report.total.card_bytes;
     let verdict = if held <= CARD_BYTES { "fit" } else { "do NOT fit" };
     format!(
-        "Weights and tables {verdict} on the card: {:.2} GB of the {:.2} GB of its {BANKS} banks.",
-        gigabytes(held),
-        gigabytes(CARD_BYTES)
+        "Weights and tables {verdict} on the card: they take {} of the {} of its {BANKS} banks.",
+        size(held),
+        size(CARD_BYTES)
     )
 }
 

@@ -116,13 +116,13 @@ impl Prompt {
         if !(1..=MAX_IMAGES).contains(&images) {
             return Err(PlanError::Images { images });
         }
-        if text == 0 {
-            return Err(PlanError::NoInstruction);
+        if !(1..=MAX_PROMPT_TOKENS).contains(&text) {
+            return Err(PlanError::Text { text });
         }
         let pictures: usize = (1..=images)
             .map(|number| self.before_picture(number) + picture_tokens + self.around_picture[1])
             .sum();
-        let tokens = (self.prefix + pictures + self.suffix).saturating_add(text);
+        let tokens = self.prefix + pictures + self.suffix + text;
         if tokens > MAX_PROMPT_TOKENS {
             return Err(PlanError::Tokens { tokens });
         }
@@ -179,8 +179,11 @@ mod tests {
         };
         assert!(refused(0, 1).contains("0 pictures"));
         assert!(refused(33, 1).contains("accepted: 1 to 32"));
-        assert!(refused(1, 0).contains("accepted: 1 or more"));
         assert!(refused(1, 4000).contains("4282 tokens; at most 4096"));
-        assert!(refused(1, usize::MAX).contains("at most 4096"));
+        for text in [0, 4097, usize::MAX] {
+            let error = refused(1, text);
+            assert!(error.contains(&format!("instruction of {text} tokens")), "{error}");
+            assert!(error.contains("accepted: 1 to 4096"), "{error}");
+        }
     }
 }

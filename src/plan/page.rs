@@ -6,9 +6,7 @@ use super::findings::{ABOVE, BROKEN, KEPT};
 use super::persistent::{self, ARENA_HEADS, ROLE_HEADS, arena_rows, role_rows};
 use super::report::Report;
 use super::stage_table::{STAGE_NOTE, stage_heads, stage_name, stage_rows};
-use super::table::{
-    GROUP_HEADS, NO_MEASUREMENT, POLICY_HEADS, about, changed_rates, group_rows, policy_rows,
-};
+use super::table::{GROUP_HEADS, NO_MEASUREMENT, about, group_rows, policy_heads, policy_rows};
 use super::{bars, core_maps};
 use crate::backend::blackhole::cost::RATES;
 use crate::page::{END, begin, escaped, table};
@@ -25,8 +23,8 @@ pub fn page(report: &Report) -> String {
         escaped(&about(report)),
         escaped(&report.program)
     );
-    if let Some(changed) = changed_rates(report) {
-        let _ = writeln!(page, "<p class=\"bad\">{}</p>", escaped(&changed));
+    for notice in &report.notices {
+        let _ = writeln!(page, "<p class=\"bad\">{}</p>", escaped(notice));
     }
     page.push_str("<h2>Stages</h2>\n");
     table(&mut page, &stage_heads(report), stage_rows(report).into_iter());
@@ -38,7 +36,9 @@ pub fn page(report: &Report) -> String {
     page.push_str("<h2>Cores</h2>\n<p class=\"about\">Milliseconds of arithmetic in a request; for readers, of reading.</p>\n<div class=\"maps\">\n");
     let traced = "Vision, language model, adapter: all cores";
     page.push_str(&core_maps::map(traced, &report.cores.traced));
-    page.push_str(&core_maps::map("Euler steps: one program", &report.cores.persistent));
+    if !report.cores.persistent.is_empty() {
+        page.push_str(&core_maps::map("Euler steps: one program", &report.cores.persistent));
+    }
     page.push_str("</div>\n<h2>Banks of DRAM</h2>\n<p class=\"about\">What each delivers and takes in a request.</p>\n");
     page.push_str(&core_maps::banks(report.bank_bytes));
     if let Some(summary) = &report.persistent {
@@ -51,7 +51,7 @@ pub fn page(report: &Report) -> String {
     }
     operations(&mut page, report);
     page.push_str("<h2>Weights</h2>\n");
-    table(&mut page, &POLICY_HEADS, policy_rows(report).into_iter());
+    table(&mut page, &policy_heads(report), policy_rows(report).into_iter());
     rates(&mut page, report);
     page.push_str(END);
     page

@@ -39,8 +39,10 @@ pub struct Report {
     pub bank_bytes: [u64; BANKS],
     pub host: Host,
     pub cores: Cores,
-    /// The program of the Euler steps, lowered; null if there is none.
+    /// The program of the Euler steps, lowered; null if there is none that a card could run.
     pub persistent: Option<Summary>,
+    /// What has to be known before the numbers are read, in sentences.
+    pub notices: Vec<String>,
     /// What the plan says, in sentences.
     pub findings: Vec<String>,
 }
@@ -133,6 +135,6 @@ pub struct PolicyTotal {
 pub struct Cores {
     /// Of vision, language model and adapter.
     pub traced: Vec<CoreLoad>,
-    /// Of the Euler steps.
+    /// Of the Euler steps; empty if no card could run their program.
     pub persistent: Vec<CoreLoad>,
 }

@@ -101,7 +101,16 @@ pub fn report(planned: &Planned, request: &Request) -> Result<Report, PlanError>
     });
     let mut largest = plan.groups();
     largest.truncate(LARGEST);
-    let map = CoreMap::new(request.core_layout);
+    let (policy, core_layout) = (assumptions.policy, request.core_layout);
+    let (persistent, no_program) =
+        match persistent::summary(planned, &programs.request, policy, core_layout)? {
+            Ok(summary) => (Some(summary), None),
+            Err(error) => (None, Some(error)),
+        };
+    let on_cores = match &persistent {
+        Some(_) => cores::persistent(&plan, &CoreMap::new(core_layout)),
+        None => Vec::new(),
+    };
     let pictures = programs.new_pictures.as_ref().unwrap_or(&programs.request);
     let mut report = Report {
         schema: SCHEMA,
@@ -118,7 +127,7 @@ pub fn report(planned: &Planned, request: &Request) -> Result<Report, PlanError>
         },
         dtype_policy: assumptions.policy.name(),
         math_fidelity: assumptions.fidelity.name(),
-        core_layout: request.core_layout.name(),
+        core_layout: core_layout.name(),
         rates: assumptions.rates.clone(),
         changed_rates: assumptions.rates.changed(),
         stages: stages(&plan, measured_s),
@@ -128,16 +137,13 @@ pub fn report(planned: &Planned, request: &Request) -> Result<Report, PlanError>
         largest,
         bank_bytes: plan.bank_bytes(),
         host: Host::new(&programs.request, pictures, &assumptions.rates),
-        cores: Cores { traced: cores::traced(&plan), persistent: cores::persistent(&plan, &map) },
-        persistent: None,
+        cores: Cores { traced: cores::traced(&plan), persistent: on_cores },
+        persistent,
+        notices: Vec::new(),
         findings: Vec::new(),
     };
     report.findings = findings::findings(&report, &plan, &planned.served());
-    let (policy, layout) = (assumptions.policy, request.core_layout);
-    match persistent::summary(planned, &programs.request, policy, layout)? {
-        Ok(summary) => report.persistent = Some(summary),
-        Err(error) => report.findings.push(format!("no persistent program: {error}")),
-    }
+    report.notices = findings::notices(&report, no_program.as_ref());
     Ok(report)
 }
 

@@ -6,14 +6,10 @@ use super::report::{LayoutFacts, Report};
 use super::stage_table::{STAGE_NOTE, stage_heads, stage_rows};
 
 /// Columns of the table of policies.
-pub const POLICY_HEADS: [&str; 6] = [
-    "weights",
-    "read in a request [MB]",
-    "on the card [MB]",
-    "rates alone [ms]",
-    "total [ms]",
-    "goal at the rates",
-];
+const POLICY_HEADS: [&str; 5] =
+    ["weights", "read in a request [MB]", "on the card [MB]", "rates alone [ms]", "total [ms]"];
+/// Its last column, where there is a goal.
+const GOAL_HEAD: &str = "goal at the rates";
 
 /// Columns of the table of the most expensive operations.
 pub const GROUP_HEADS: [&str; 5] = ["stage", "operation", "count", "total [ms]", "bound"];
@@ -34,18 +30,6 @@ pub fn about(report: &Report) -> String {
     )
 }
 
-/// The rates that are not the documented ones, if there are any.
-pub fn changed_rates(report: &Report) -> Option<String> {
-    let changed: Vec<String> = report
-        .changed_rates
-        .iter()
-        .map(|rate| {
-            format!("{} {} {} (default {})", rate.name, rate.value, rate.unit, rate.default)
-        })
-        .collect();
-    (!changed.is_empty()).then(|| format!("Changed rates: {}.", changed.join(", ")))
-}
-
 /// Said of every plan.
 pub const NO_MEASUREMENT: &str =
     "A plan from shapes and documented rates: nothing of it has run on a card.";
@@ -53,8 +37,8 @@ pub const NO_MEASUREMENT: &str =
 /// The whole text.
 pub fn text(report: &Report) -> String {
     let mut text = format!("GR00T {}, {}\n{NO_MEASUREMENT}\n", report.version, about(report));
-    if let Some(changed) = changed_rates(report) {
-        text += &changed;
+    for notice in &report.notices {
+        text += notice;
         text.push('\n');
     }
     text.push('\n');
@@ -64,7 +48,7 @@ pub fn text(report: &Report) -> String {
     text += "\nMost expensive operations\n";
     text += &aligned(&GROUP_HEADS, &group_rows(report));
     text += "\nAll weights as each policy has them\n";
-    text += &aligned(&POLICY_HEADS, &policy_rows(report));
+    text += &aligned(&policy_heads(report), &policy_rows(report));
     if let Some(summary) = &report.persistent {
         text += "\nEuler steps as one program\n";
         text += &aligned(&ROLE_HEADS, &role_rows(summary));
@@ -94,23 +78,26 @@ pub fn group_rows(report: &Report) -> Vec<Vec<String>> {
     report.largest.iter().map(row).collect()
 }
 
+/// Columns of the table of policies.
+pub fn policy_heads(report: &Report) -> Vec<&'static str> {
+    let goal: &[&str] = if report.goal.is_some() { &[GOAL_HEAD] } else { &[] };
+    [&POLICY_HEADS, goal].concat()
+}
+
 /// Totals by policy; a star stands at the one that the plan has.
 pub fn policy_rows(report: &Report) -> Vec<Vec<String>> {
     let rows = report.policies.iter().map(|policy| {
         let planned = policy.dtype_policy == report.dtype_policy;
-        let verdict = match policy.met_at_the_rates {
-            Some(true) => "kept",
-            Some(false) => "broken",
-            None => "",
-        };
-        vec![
+        let mut row = vec![
             format!("{}{}", policy.dtype_policy, if planned { " *" } else { "" }),
             megabytes(policy.weight_bytes),
             megabytes(policy.card_bytes),
             ms(policy.rates_alone_s),
             ms(policy.total_s),
-            verdict.to_owned(),
-        ]
+        ];
+        let verdict = |met: bool| if met { "kept" } else { "broken" };
+        row.extend(policy.met_at_the_rates.map(|met| verdict(met).to_owned()));
+        row
     });
     rows.collect()
 }
