@@ -1,6 +1,6 @@
 //! What a plan says, in sentences.
 
-use super::documents::NOMINAL_DRAM;
+use super::documents::{MEASURED_POLICY, NOMINAL_DRAM};
 use super::held::CARD_BYTES;
 use super::report::{Report, StageReport};
 use super::stage_table::stage_name;
@@ -63,6 +63,7 @@ pub fn notices(report: &Report, no_program: Option<&LowerError>) -> Vec<String> 
 pub fn findings(report: &Report, plan: &Plan, served: &str) -> Vec<String> {
     let mut findings = goal(report);
     findings.extend(unmeasured(report, served));
+    findings.extend(other_policy(report));
     findings.push(composition(report, plan));
     findings.extend(blame(plan));
     findings.push(bounds(report));
@@ -111,6 +112,19 @@ fn unmeasured(report: &Report, served: &str) -> Option<String> {
         format!(
             "No measurement of vision and of the sum: the documents saw all {} pictures in every request.",
             report.layout.images
+        )
+    })
+}
+
+/// That what was measured had other weights than the plan.
+fn other_policy(report: &Report) -> Option<String> {
+    report.total.documents_s?;
+    let theirs = report.policies.iter().find(|of| of.dtype_policy == MEASURED_POLICY.name())?;
+    (theirs.dtype_policy != report.dtype_policy).then(|| {
+        format!(
+            "The documents measured with {} weights, with which this plan would take {} ms.",
+            theirs.dtype_policy,
+            ms(theirs.total_s)
         )
     })
 }
