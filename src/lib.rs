@@ -36,4 +36,5 @@ pub mod rotation;
 pub mod serve;
 mod unique_keys;
 pub mod weights;
+mod whole;
 mod words;

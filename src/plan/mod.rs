@@ -9,6 +9,7 @@ mod cores;
 mod documents;
 mod error;
 mod findings;
+mod held;
 mod hoisted;
 mod host;
 mod layout;
@@ -18,6 +19,7 @@ mod page;
 mod persistent;
 mod report;
 mod request;
+mod stage_table;
 mod table;
 
 pub use documents::{Documents, NOMINAL_DRAM};
