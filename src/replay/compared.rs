@@ -1,8 +1,9 @@
 //! Sentences about chunks: against each other, against commands, and against other runs.
 
 use super::equality::Equality;
-use super::findings::{counted, time};
+use super::findings::time;
 use super::report::Report;
+use crate::words::counted;
 
 /// From chunk to chunk.
 pub fn borders(report: &Report, said: &mut Vec<String>) {
