@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::{Args, Subcommand};
 
-use super::policy_args::{LoadArgs, PolicyArgs};
+use super::policy_args::{self, LoadArgs, PolicyArgs};
 use crate::contract::CancelToken;
-use crate::golden::{self, Golden};
+use crate::golden::{self, Golden, Held};
 use crate::observation_file;
 use crate::policy::Policy;
 
@@ -48,16 +48,11 @@ struct CheckArgs {
     #[arg(long)]
     golden: Option<PathBuf>,
     /// Lowest correlation and concordance of every action group that passes.
-    #[arg(long, default_value_t = golden::DEFAULT_FLOOR, value_parser = floor)]
+    #[arg(long, default_value_t = golden::DEFAULT_FLOOR, value_parser = policy_args::floor)]
     floor: f64,
     /// Predictions, all of which have to give the same bytes.
     #[arg(long, default_value_t = 2)]
     times: u32,
-}
-
-fn floor(text: &str) -> Result<f64, String> {
-    let floor = text.parse().ok().filter(|floor| (0.0..=1.0).contains(floor));
-    floor.ok_or_else(|| "a number from 0 to 1 is needed".to_owned())
 }
 
 pub fn run(args: &GoldenArgs) -> anyhow::Result<()> {
@@ -94,8 +89,14 @@ fn check(args: &CheckArgs) -> anyhow::Result<()> {
         let place = golden::place(policy.snapshot(), &tag)?;
         bail!("there is no golden in {}; make one with `golden record`", place.display());
     };
-    let agreement =
+    let Held { agreement, golden_of } =
         golden::check(&mut policy, &dir, args.floor, args.times, &CancelToken::default())?;
-    let lines = agreement.0.iter().map(|group| format!("{group}\n"));
-    super::print(&lines.collect::<String>())
+    let lines: String = agreement.0.iter().map(|group| format!("{group}\n")).collect();
+    super::print(&format!(
+        "{}\n{}, against {} in {}\n{lines}",
+        agreement.verdict(args.floor),
+        policy.backend(),
+        golden_of,
+        dir.display()
+    ))
 }

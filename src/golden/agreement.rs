@@ -6,12 +6,13 @@ use serde::Serialize;
 
 use crate::contract::ActionGroup;
 use crate::correlation::Correlation;
+use crate::words::names;
 
 /// Largest difference of a group that does not move in the golden, relative to its size or 1, whichever is larger.
 const STILL_TOLERANCE: f64 = 1e-3;
 
 /// The agreement of all groups of a chunk.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Agreement(pub Vec<GroupAgreement>);
 
 /// The agreement of one group, all rows and columns together.
@@ -60,6 +61,17 @@ impl Agreement {
     /// The groups whose agreement is below `floor`.
     pub fn below(&self, floor: f64) -> impl Iterator<Item = &GroupAgreement> {
         self.0.iter().filter(move |group| !group.reaches(floor))
+    }
+
+    /// Whether every group reaches `floor`, and which do not.
+    pub fn verdict(&self, floor: f64) -> String {
+        let below: Vec<&str> = self.below(floor).map(|group| group.name.as_str()).collect();
+        if below.is_empty() {
+            return format!(
+                "passes: correlation and concordance of every action group reach {floor}"
+            );
+        }
+        format!("does not pass: correlation or concordance is below {floor} for {}", names(&below))
     }
 }
 
@@ -159,6 +171,15 @@ mod tests {
         assert!(!doubled.reaches(0.999));
         assert!(!agreement(&GOLDEN, &GOLDEN.map(|value| value + 1.0)).reaches(0.999));
         assert!(agreement(&GOLDEN, &GOLDEN.map(|value| value + 0.001)).reaches(0.999));
+    }
+
+    #[test]
+    fn the_verdict_names_the_groups_that_do_not_pass() {
+        let agreement = Agreement::of(&made(&GOLDEN), &made(&GOLDEN.map(|v| 2.0 * v))).unwrap();
+        assert!(agreement.verdict(0.7).starts_with("passes: "), "{}", agreement.verdict(0.7));
+        assert!(agreement.verdict(0.7).ends_with("reach 0.7"), "{}", agreement.verdict(0.7));
+        let below = agreement.verdict(0.999);
+        assert!(below.starts_with("does not pass") && below.ends_with("0.999 for 'arm'"), "{below}");
     }
 
     #[test]

@@ -11,7 +11,6 @@ use gr00t_blackhole::contract::{ActionGroup, PredictOptions, Representation, Ver
 use gr00t_blackhole::fidelity::normalised_groups;
 use gr00t_blackhole::golden::{Agreement, GroupAgreement};
 use gr00t_blackhole::policy::{Policy, PolicyOptions};
-use gr00t_blackhole::words::counted;
 use tempfile::TempDir;
 
 use super::common::golden::{Case, Tap, Taps};
@@ -179,7 +178,8 @@ fn tiny_cases_of_n17_are_answered() {
 fn answer(network: &StoredNetwork, threads: usize, numerics: CardNumerics) -> Vec<u32> {
     let mut backend = network.load(threads, None).with_numerics(Numerics::Card(numerics));
     assert!(!backend.is_reference());
-    let expected = format!("cpu ({}, card numerics: {numerics})", counted(threads as u64, "thread"));
+    let counted = ["all threads", "1 thread", "2 threads"][threads];
+    let expected = format!("cpu ({counted}, card numerics: {numerics})");
     assert_eq!(backend.describe(), expected);
     let mut run = || backend.run(&network.input, &PredictOptions::default(), None).unwrap();
     let (first, again) = (run().actions, run().actions);
