@@ -24,6 +24,10 @@ enum GoldenCommand {
     /// a robot depends on it.
     Record(RecordArgs),
     /// Predict from the observation of a golden and compare, group by group.
+    ///
+    /// A line a group: PCC is Pearson's correlation and concordance Lin's, both over all steps and columns of the group;
+    /// max|d| is the largest difference, behind it the largest value of the golden, in the unit of the group. Exit
+    /// status: 0 if every group reaches the floor, 1 if not.
     Check(CheckArgs),
 }
 

@@ -116,8 +116,13 @@ pub fn against(report: &Report, said: &mut Vec<String>) {
             format!("{group} max|d| {apart}, {pcc}")
         })
         .collect();
+    let (here, there) = (&report.policy.numerics, &fidelity.numerics);
+    let (numerics, why) = match here == there {
+        true => (String::new(), ""),
+        false => (format!(" ({there}; here {here})"), ", since other numbers round otherwise"),
+    };
     said.push(format!(
-        "Against {}: {} of {} chunks are equal bit for bit; {}.",
+        "Against {}{numerics}: {} of {} chunks are equal bit for bit{why}; {}.",
         fidelity.against,
         fidelity.equal,
         fidelity.chunks,
