@@ -59,7 +59,8 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
     let mut policy = Policy::load(&options)?;
     let noise = args.seed.map(Noise::Seed).or(noise);
     let chunk = policy.predict(&observation, &PredictOptions { noise, ..Default::default() })?;
-    let json = serde_json::to_string_pretty(&answer(&chunk, &policy.backend(), args.return_normalized))?;
+    let json =
+        serde_json::to_string_pretty(&answer(&chunk, &policy.backend(), args.return_normalized))?;
     match &args.out {
         Some(path) => fs::write(path, json + "\n")
             .with_context(|| format!("cannot write {}", path.display()))?,

@@ -15,7 +15,7 @@ pub use taps::TapFidelity;
 use crate::backend::cpu::Numerics;
 use crate::backend::cpu::card::CardNumerics;
 use crate::contract::{ActionChunk, Noise, Observation, PredictOptions, Progress};
-use crate::golden::Incomparable;
+use crate::golden::{Agreement, Incomparable};
 use crate::plot::PlotError;
 use crate::policy::{Policy, PolicyError, PolicyOptions};
 use taps::{Compared, Kept, StageAtHand};
@@ -56,6 +56,11 @@ pub enum FidelityError {
     Write { path: PathBuf, error: std::io::Error },
     #[error(transparent)]
     Draw(#[from] PlotError),
+    #[error(
+        "{card} do not keep the chunk of f32, agreement below {floor}: {groups}; choose numbers that keep more bits, or a \
+         lower --floor"
+    )]
+    Below { card: String, floor: f64, groups: Agreement },
 }
 
 impl From<PolicyError> for FidelityError {
@@ -64,7 +69,8 @@ impl From<PolicyError> for FidelityError {
     }
 }
 
-/// Predicts from the same observation in f32 and with `numerics`, and compares all that is named on the way.
+/// Predicts from the same observation in f32 and with `numerics`, and compares all that is named on the way. Whether the
+/// groups reach `floor` is asked with [`Report::check`].
 ///
 /// The intermediate values of the first run are held in memory, in f32: 0.5 GB of a full-size N1.6, more with more pictures.
 ///
@@ -74,10 +80,11 @@ pub fn compare(
     options: &PolicyOptions,
     numerics: CardNumerics,
     given: Given,
+    floor: f64,
     watch: Watch<'_>,
 ) -> Result<Report, FidelityError> {
-    let options_of = |numerics| PolicyOptions { numerics, ..options.clone() };
-    let mut policy = Policy::load(&options_of(Numerics::F32))?;
+    let in_f32 = PolicyOptions { numerics: Numerics::F32, ..options.clone() };
+    let mut policy = Policy::load(&in_f32)?;
     let made_up = given.observation.is_none();
     let observation = match given.observation {
         Some(observation) => observation,
@@ -97,10 +104,8 @@ pub fn compare(
     let mut kept = Kept::new(stage, watch);
     let reference = policy.predict_with_taps(&observation, &predict, Some(&mut kept))?;
     let reference_backend = policy.backend();
-    // Two policies would take twice the memory.
-    drop(policy);
 
-    let mut policy = Policy::load(&options_of(Numerics::Card(numerics)))?;
+    policy.set_numerics(Numerics::Card(numerics));
     let mut compared = Compared::new(kept.into_taps(), watch);
     let predicted = policy.predict_with_taps(&observation, &predict, Some(&mut compared));
     let card = predicted.map_err(|error| match compared.first_not_finite() {
@@ -108,7 +113,7 @@ pub fn compare(
         None => error.into(),
     })?;
     let chunks = Chunks { reference, card };
-    let facts = Facts { reference: reference_backend, made_up, numerics };
+    let facts = Facts { reference: reference_backend, made_up, numerics, floor };
     Report::new(facts, &chunks, &policy, compared.finish()?)
 }
 
@@ -124,4 +129,5 @@ struct Facts {
     reference: String,
     made_up: bool,
     numerics: CardNumerics,
+    floor: f64,
 }

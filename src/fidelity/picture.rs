@@ -31,6 +31,10 @@ const INK: RGBColor = RGBColor(32, 36, 44);
 const FAINT: RGBColor = RGBColor(96, 102, 112);
 const GRID: RGBColor = RGBColor(226, 229, 234);
 const GROUPS: RGBColor = RGBColor(20, 22, 26);
+/// The floor, and the groups that do not reach it.
+const BELOW: RGBColor = RGBColor(200, 30, 40);
+/// Share of the values' width on which the floor's line begins, under its name.
+const FLOOR_NAME_SHARE: f64 = 0.1;
 
 type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
 
@@ -89,9 +93,15 @@ fn header(root: &Area<'_>, report: &Report) -> Result<(), PlotError> {
     );
     root.draw_text(&about, &style(14, FAINT).pos(left), (px(BORDER), px(44)))?;
     let mut x = BORDER;
-    let stages = StageKind::ALL.map(|stage| (stage.name(), colour(stage)));
-    for (name, colour) in stages.into_iter().chain([("action groups, physical units", GROUPS)]) {
-        root.draw(&Circle::new((px(x + 4), px(68)), px(4), colour.filled()))?;
+    let filled = |name, colour: RGBColor| (name, colour.filled());
+    let stages = StageKind::ALL.map(|stage| filled(stage.name(), colour(stage)));
+    let others = [
+        filled("action groups, physical units", GROUPS),
+        filled("action groups below the floor", BELOW),
+        ("no loss, or less than 1e-8: drawn there", hollow(FAINT)),
+    ];
+    for (name, style_of_point) in stages.into_iter().chain(others) {
+        root.draw(&Circle::new((px(x + 4), px(68)), px(4), style_of_point))?;
         let text = style(14, FAINT).pos(left);
         root.draw_text(name, &text, (px(x + 14), px(68)))?;
         let (width, _) = root.estimate_text_size(name, &text)?;
@@ -114,7 +124,7 @@ fn chart(area: &Area<'_>, report: &Report) -> Result<(), PlotError> {
         .disable_x_mesh()
         .x_labels(0)
         .y_labels(12)
-        .y_label_formatter(&|loss| format!("{loss:.0e}"))
+        .y_label_formatter(&loss_label)
         .label_style(style(13, FAINT))
         .axis_style(GRID.stroke_width(px(1) as u32))
         .bold_line_style(GRID.stroke_width(1))
@@ -131,7 +141,12 @@ fn chart(area: &Area<'_>, report: &Report) -> Result<(), PlotError> {
     for stage in StageKind::ALL {
         let taps = report.taps.iter().enumerate().filter(|(_, tap)| tap.stage == stage.name());
         let points = taps.map(|(place, tap)| (place as f64 + 0.5, drawn(tap.loss())));
-        plot.draw_series(points.map(|at| Circle::new(at, px(2), colour(stage).filled())))?;
+        let (drawn_at_least, others): (Vec<_>, Vec<_>) = points.partition(|at| at.1 <= LEAST);
+        plot.draw_series(
+            others.into_iter().map(|at| Circle::new(at, px(2), colour(stage).filled())),
+        )?;
+        let equal = drawn_at_least.into_iter();
+        plot.draw_series(equal.map(|at| Circle::new(at, px(2), hollow(colour(stage)))))?;
     }
     let right = Pos::new(HPos::Center, VPos::Bottom);
     for worst in report.worst_of_stages() {
@@ -140,11 +155,19 @@ fn chart(area: &Area<'_>, report: &Report) -> Result<(), PlotError> {
         let text = style(13, INK).pos(right);
         plot.draw_series([Text::new(worst.label(), at, text)])?;
     }
-    let step = count * GROUPS_SHARE / (report.groups.len() + 1) as f64;
-    for (number, group) in report.groups.iter().enumerate() {
+    let floor = drawn(1.0 - report.floor);
+    let begin = count * (1.0 - FLOOR_NAME_SHARE);
+    let line = vec![(begin, floor), (width, floor)];
+    plot.draw_series([PathElement::new(line, BELOW.stroke_width(px(1) as u32))])?;
+    let above = style(12, BELOW).pos(Pos::new(HPos::Left, VPos::Bottom));
+    let name = format!("floor of the groups: {}", report.floor);
+    plot.draw_series([Text::new(name, (begin, floor * 1.1), above)])?;
+    let step = count * GROUPS_SHARE / (report.groups.0.len() + 1) as f64;
+    for (number, group) in report.groups.0.iter().enumerate() {
         let at = (count + step * (number + 1) as f64, drawn(group_loss(group)));
-        plot.draw_series([TriangleMarker::new(at, px(5), GROUPS.filled())])?;
-        let text = style(12, GROUPS).transform(FontTransform::Rotate270);
+        let colour = if group.reaches(report.floor) { GROUPS } else { BELOW };
+        plot.draw_series([TriangleMarker::new(at, px(5), colour.filled())])?;
+        let text = style(12, colour).transform(FontTransform::Rotate270);
         let beside = Pos::new(HPos::Left, VPos::Center);
         plot.draw_series([Text::new(group.name.clone(), (at.0, at.1 * 1.6), text.pos(beside))])?;
     }
@@ -180,6 +203,16 @@ fn drawn(loss: f64) -> f64 {
     loss.clamp(LEAST, MOST)
 }
 
+fn hollow(colour: RGBColor) -> ShapeStyle {
+    colour.stroke_width(px(1) as u32)
+}
+
+fn loss_label(loss: &f64) -> String {
+    // The values that lie there lose that much or less.
+    let sign = if *loss <= LEAST { "< " } else { "" };
+    format!("{sign}{loss:.0e}")
+}
+
 fn group_loss(group: &GroupAgreement) -> f64 {
     match group.pcc {
         Some(pcc) => 1.0 - pcc,
@@ -188,10 +221,11 @@ fn group_loss(group: &GroupAgreement) -> f64 {
     }
 }
 
-/// All losses, and room for names above them.
+/// All losses and the floor, and room for names above them.
 fn loss_range(report: &Report) -> Range<f64> {
     let losses = report.taps.iter().map(TapFidelity::loss);
-    let losses = losses.chain(report.groups.iter().map(group_loss)).map(drawn);
+    let losses = losses.chain(report.groups.0.iter().map(group_loss));
+    let losses = losses.chain([1.0 - report.floor]).map(drawn);
     let (low, high) =
         losses.fold((MOST, LEAST), |(low, high), loss| (low.min(loss), high.max(loss)));
     low / 2.0..(high * ROOM).max(low * ROOM)
@@ -218,7 +252,7 @@ mod tests {
         assert_eq!(steps(&taps), [(1.0, "step 0".to_owned()), (3.0, "step 1".to_owned())]);
         let picture = draw(&report(taps, vec![group("arm", Some(0.9999))])).unwrap();
         assert_eq!(picture.dimensions(), (WIDTH, HEIGHT));
-        for seen in [colour(StageKind::Vision), colour(StageKind::Denoise), GROUPS] {
+        for seen in [colour(StageKind::Vision), colour(StageKind::Denoise), GROUPS, BELOW] {
             assert!(has(&picture, seen), "{seen:?}");
         }
     }

@@ -21,6 +21,11 @@ pub const PICTURE_FILE: &str = "fidelity.png";
 
 /// Intermediate values that are listed, those of the lowest correlation.
 const WORST: usize = 15;
+/// What stands in the table of the action groups.
+const COLUMNS: &str = concat!(
+    "  PCC (Pearson's correlation) and concordance (Lin's): over all steps and columns of a group together.\n",
+    "  max|d|: largest difference from f32; max|f32|: largest value in f32; both in the group's unit, rad for angles.\n",
+);
 
 /// How far the card's numbers are from f32.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -40,10 +45,14 @@ pub struct Report {
     pub math_fidelity: &'static str,
     pub accumulation: &'static str,
     pub weights: Option<Weights>,
+    /// Lowest correlation and concordance of every action group that passes.
+    pub floor: f64,
+    /// Action groups below it, by name.
+    pub below: Vec<String>,
     /// Every action group in physical units.
-    pub groups: Vec<GroupAgreement>,
+    pub groups: Agreement,
     /// The same before decoding.
-    pub normalised_groups: Vec<GroupAgreement>,
+    pub normalised_groups: Agreement,
     /// All of them together, before decoding.
     pub normalised: GroupAgreement,
     /// Every intermediate value, in the order of the program.
@@ -80,6 +89,7 @@ impl Report {
         let whole = |chunk: &[f32]| [normalised_chunk(embodiment, chunk, width)];
         let (before, after) = (&reference.normalized, &card.normalized);
         let normalised = Agreement::of(&whole(before), &whole(after))?.0.remove(0);
+        let groups = Agreement::of(&reference.groups, &card.groups)?;
         let numerics = facts.numerics;
         Ok(Self {
             version: reference.version.name(),
@@ -94,11 +104,34 @@ impl Report {
             math_fidelity: numerics.fidelity.name(),
             accumulation: numerics.accumulation.name(),
             weights: policy.weight_bytes(numerics.policy).map(Weights::from),
-            groups: Agreement::of(&reference.groups, &card.groups)?.0,
-            normalised_groups: Agreement::of(&in_groups(before), &in_groups(after))?.0,
+            floor: facts.floor,
+            below: names_below(&groups, facts.floor),
+            groups,
+            normalised_groups: Agreement::of(&in_groups(before), &in_groups(after))?,
             normalised,
             taps,
         })
+    }
+
+    /// Whether every action group reaches the floor.
+    ///
+    /// # Errors
+    /// The groups that do not.
+    pub fn check(&self) -> Result<(), FidelityError> {
+        let below: Vec<GroupAgreement> = self.groups.below(self.floor).cloned().collect();
+        if below.is_empty() {
+            return Ok(());
+        }
+        let (card, floor) = (self.numerics(), self.floor);
+        Err(FidelityError::Below { card, floor, groups: Agreement(below) })
+    }
+
+    /// The numbers of the card, in words.
+    fn numerics(&self) -> String {
+        format!(
+            "the card's numbers ({}, {}, sums in {})",
+            self.dtype_policy, self.math_fidelity, self.accumulation
+        )
     }
 
     /// The values of the lowest correlation, worst first.
@@ -122,12 +155,21 @@ impl Report {
     /// Sentences and tables.
     pub fn text(&self) -> String {
         let mut text = self.heading();
-        text.push_str("\naction groups, in physical units and before decoding\n");
-        let header = ["group", "PCC", "concordance", "max|d|", "largest", "PCC before", "max|d|"];
-        let groups = self.groups.iter().zip(&self.normalised_groups);
+        text.push_str("\naction groups, in their own units, and normalised as before decoding\n");
+        let header = [
+            "group",
+            "PCC",
+            "concordance",
+            "max|d|",
+            "max|f32|",
+            "normalised PCC",
+            "normalised max|d|",
+        ];
+        let groups = self.groups.0.iter().zip(&self.normalised_groups.0);
         let mut rows: Vec<Vec<String>> = groups.map(|(after, before)| row(after, before)).collect();
         rows.push(whole_row(&self.normalised));
         append_table(&mut text, &header, &rows);
+        text.push_str(COLUMNS);
         for (title, taps) in [
             ("worst intermediate values", self.worst(WORST)),
             ("worst of every stage", self.worst_of_stages()),
@@ -143,8 +185,13 @@ impl Report {
         let seed = self.seed.map_or("given noise".to_owned(), |seed| format!("seed {seed}"));
         let made_up = if self.made_up_observation { ", a made-up observation" } else { "" };
         let mut text = format!(
-            "{} {}, \"{}\", {seed}{made_up}\n{}\nagainst {}\n",
-            self.version, self.embodiment, self.instruction, self.card, self.reference
+            "{}\n{} {}, \"{}\", {seed}{made_up}\n{}\nagainst {}\n",
+            self.groups.verdict(self.floor),
+            self.version,
+            self.embodiment,
+            self.instruction,
+            self.card,
+            self.reference
         );
         if let Some(Weights { products, others }) = &self.weights {
             let products =
@@ -158,6 +205,10 @@ impl Report {
         }
         text
     }
+}
+
+fn names_below(groups: &Agreement, floor: f64) -> Vec<String> {
+    groups.below(floor).map(|group| group.name.clone()).collect()
 }
 
 fn row(physical: &GroupAgreement, normalised: &GroupAgreement) -> Vec<String> {
@@ -269,6 +320,7 @@ pub(super) mod tests {
     }
 
     pub fn report(taps: Vec<TapFidelity>, groups: Vec<GroupAgreement>) -> Report {
+        let (groups, floor) = (Agreement(groups), 0.999);
         Report {
             version: "n16",
             embodiment: "gr1".to_owned(),
@@ -281,6 +333,8 @@ pub(super) mod tests {
             dtype_policy: "mixed_dit",
             math_fidelity: "hifi2",
             accumulation: "f32",
+            floor,
+            below: names_below(&groups, floor),
             weights: Some(Weights {
                 products: [("bf16", 2_500_000_000), ("bfp8_b", 1_000_000)].into(),
                 others: 3_000,
@@ -290,6 +344,19 @@ pub(super) mod tests {
             groups,
             taps,
         }
+    }
+
+    #[test]
+    fn groups_below_the_floor_are_named_in_report_text_and_error() {
+        let groups = vec![group("arm", Some(0.9995)), group("hand", Some(0.99))];
+        let mut report = report(vec![], groups);
+        assert_eq!(report.below, ["hand"]);
+        assert!(report.text().starts_with("does not pass: "), "{}", report.text());
+        let error = report.check().expect_err("a hand").to_string();
+        assert!(error.contains("below 0.999: hand: PCC 0.990000") && !error.contains("arm"));
+        assert!(error.starts_with("the card's numbers (mixed_dit, hifi2, sums in f32)"), "{error}");
+        report.floor = 0.99;
+        assert!(report.check().is_ok() && report.text().starts_with("passes: "));
     }
 
     #[test]
@@ -311,6 +378,7 @@ pub(super) mod tests {
         assert_eq!(names(report.worst_of_stages()), ["still", "bad", "broken"]);
         let text = report.text();
         for part in [
+            "passes: correlation and concordance of every action group reach 0.999\n",
             "n16 gr1, \"wave\", given noise, a made-up observation",
             "products bf16 2.50 GB, bfp8_b 1.0 MB; norms, biases, embeddings bf16 0.0 MB",
             "3 not finite",

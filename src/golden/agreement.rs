@@ -179,7 +179,10 @@ mod tests {
         assert!(agreement.verdict(0.7).starts_with("passes: "), "{}", agreement.verdict(0.7));
         assert!(agreement.verdict(0.7).ends_with("reach 0.7"), "{}", agreement.verdict(0.7));
         let below = agreement.verdict(0.999);
-        assert!(below.starts_with("does not pass") && below.ends_with("0.999 for 'arm'"), "{below}");
+        assert!(
+            below.starts_with("does not pass") && below.ends_with("0.999 for 'arm'"),
+            "{below}"
+        );
     }
 
     #[test]

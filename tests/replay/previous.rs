@@ -127,8 +127,8 @@ fn another_number_of_threads_is_compared_and_another_robot_refused() {
 
 #[test]
 fn the_numbers_of_another_policy_are_told() {
-    let rig = Rig::new(Version::N16);
-    let mut request = bundled(&rig);
+    let rig = Rig::new(Version::N17);
+    let mut request = Request { pace: Pace::Rate(1.0), ..bundled(&rig) };
     request.against = Some("numerics=card,dtype_policy=mixed".parse().expect("known"));
     let report = run(&request).report;
     let fidelity = report.against.as_ref().expect("compared");
