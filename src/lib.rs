@@ -34,4 +34,5 @@ mod regular;
 pub mod replay;
 pub mod rotation;
 pub mod weights;
+mod whole;
 mod words;

@@ -7,7 +7,7 @@ use clap::Args;
 use super::policy_args::{self, CardArgs, LoadArgs};
 use super::progress::Bar;
 use crate::contract::Noise;
-use crate::fidelity::{self, Given, Run};
+use crate::fidelity::{self, Folder, Given, Run};
 use crate::golden;
 use crate::observation_file;
 
@@ -49,9 +49,7 @@ pub fn run(args: &FidelityArgs) -> anyhow::Result<()> {
         }
         None => (None, None),
     };
-    if let Some(folder) = &args.out {
-        fidelity::make_folder(folder)?;
-    }
+    let folder = args.out.as_deref().map(Folder::open).transpose()?;
     let given = Given { observation, noise: args.seed.map(Noise::Seed).or(noise) };
     let in_f32 = Bar::of_things("in f32", None);
     let on_card = Bar::of_things("card's numbers", None);
@@ -69,11 +67,14 @@ pub fn run(args: &FidelityArgs) -> anyhow::Result<()> {
     in_f32.finish();
     on_card.finish();
     let report = compared?;
-    if let Some(folder) = &args.out {
-        fidelity::write(&report, folder)?;
-    }
-    let text =
-        if args.json { serde_json::to_string_pretty(&report)? + "\n" } else { report.text() };
+    let written = folder.map(|folder| folder.write(&report)).transpose()?;
+    let text = match (args.json, written) {
+        (true, _) => serde_json::to_string_pretty(&report)? + "\n",
+        (false, None) => report.text(),
+        (false, Some([json, picture])) => {
+            format!("{}\nwritten: {}, {}\n", report.text(), json.display(), picture.display())
+        }
+    };
     super::print(&text)?;
     Ok(report.check()?)
 }

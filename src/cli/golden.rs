@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::bail;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, value_parser};
 
 use super::policy_args::{self, LoadArgs, PolicyArgs};
 use crate::contract::CancelToken;
-use crate::golden::{self, Golden, Held};
+use crate::golden::{self, GateError, Golden, Held};
 use crate::observation_file;
 use crate::policy::Policy;
 
@@ -55,7 +55,7 @@ struct CheckArgs {
     #[arg(long, default_value_t = golden::DEFAULT_FLOOR, value_parser = policy_args::floor)]
     floor: f64,
     /// Predictions, all of which have to give the same bytes.
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 2, value_parser = value_parser!(u32).range(1..))]
     times: u32,
 }
 
@@ -93,8 +93,12 @@ fn check(args: &CheckArgs) -> anyhow::Result<()> {
         let place = golden::place(policy.snapshot(), &tag)?;
         bail!("there is no golden in {}; make one with `golden record`", place.display());
     };
+    let cancel = CancelToken::default();
     let Held { agreement, golden_of } =
-        golden::check(&mut policy, &dir, args.floor, args.times, &CancelToken::default())?;
+        match golden::check(&mut policy, &dir, args.floor, args.times, &cancel) {
+            Err(GateError::Policy(error)) => policy_args::with_numbers(&policy, Err(error)),
+            checked => Ok(checked?),
+        }?;
     let lines: String = agreement.0.iter().map(|group| format!("{group}\n")).collect();
     super::print(&format!(
         "{}\n{}, against {} in {}\n{lines}",

@@ -9,7 +9,7 @@ use crate::backend::blackhole::numerics::{Accumulation, DtypePolicy, MathFidelit
 use crate::backend::cpu::Numerics;
 use crate::backend::cpu::card::CardNumerics;
 use crate::contract::{Letterbox, Version};
-use crate::policy::PolicyOptions;
+use crate::policy::{Policy, PolicyOptions};
 use crate::prepared::{self, Cache};
 
 /// A policy and the numbers that it computes with.
@@ -81,6 +81,19 @@ pub struct CardArgs {
 pub fn floor(text: &str) -> Result<f64, String> {
     let floor = text.parse().ok().filter(|floor| (0.0..=1.0).contains(floor));
     floor.ok_or_else(|| "a number from 0 to 1 is needed".to_owned())
+}
+
+/// Names the numbers of a policy that gave no answer, where they may be why.
+pub fn with_numbers<T, E>(policy: &Policy, answer: Result<T, E>) -> anyhow::Result<T>
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    match answer {
+        Err(error) if !policy.is_reference() => {
+            Err(anyhow::Error::new(error).context(format!("computed by {}", policy.backend())))
+        }
+        answer => Ok(answer?),
+    }
 }
 
 /// Which noise is taken where neither seed nor noise is given.

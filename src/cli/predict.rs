@@ -1,7 +1,6 @@
 //! `predict`: one chunk from an observation file.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -12,6 +11,7 @@ use super::policy_args::{self, PolicyArgs};
 use crate::contract::{ActionChunk, Noise, PredictOptions, Representation};
 use crate::observation_file;
 use crate::policy::Policy;
+use crate::whole;
 
 /// Compute one action chunk from an observation file; no ROS involved.
 #[derive(Debug, Args)]
@@ -58,11 +58,12 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
     let (observation, noise) = observation_file::read(&args.observation)?;
     let mut policy = Policy::load(&options)?;
     let noise = args.seed.map(Noise::Seed).or(noise);
-    let chunk = policy.predict(&observation, &PredictOptions { noise, ..Default::default() })?;
+    let predicted = policy.predict(&observation, &PredictOptions { noise, ..Default::default() });
+    let chunk = policy_args::with_numbers(&policy, predicted)?;
     let json =
         serde_json::to_string_pretty(&answer(&chunk, &policy.backend(), args.return_normalized))?;
     match &args.out {
-        Some(path) => fs::write(path, json + "\n")
+        Some(path) => whole::write(path, (json + "\n").as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?,
         None => super::print(&(json + "\n"))?,
     }

@@ -2,14 +2,17 @@
 //! the numbers of the card.
 
 mod groups;
+mod output;
 mod picture;
 mod report;
 mod taps;
 
+use std::fmt;
 use std::path::PathBuf;
 
 pub use groups::normalised_groups;
-pub use report::{PICTURE_FILE, REPORT_FILE, Report, Weights, make_folder, write};
+pub use output::Folder;
+pub use report::{Report, Weights};
 pub use taps::TapFidelity;
 
 use crate::backend::cpu::Numerics;
@@ -36,6 +39,15 @@ pub enum Run {
     Card,
 }
 
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Run::F32 => "in f32",
+            Run::Card => "with the card's numbers",
+        })
+    }
+}
+
 /// Is told which run has given how many intermediate values, and of how many, where that is known.
 pub type Watch<'a> = &'a (dyn Fn(Run, u64, Option<u64>) + Sync);
 
@@ -44,10 +56,8 @@ pub type Watch<'a> = &'a (dyn Fn(Run, u64, Option<u64>) + Sync);
 pub enum FidelityError {
     #[error(transparent)]
     Policy(#[from] Box<PolicyError>),
-    #[error(
-        "with the card's numbers there is no chunk: {error}; the first intermediate value that is not finite is {tap}"
-    )]
-    NotFinite { error: Box<PolicyError>, tap: String },
+    #[error("{run} there is no chunk: {error}{}", first_not_finite(.tap.as_deref()))]
+    NoChunk { run: Run, error: Box<PolicyError>, tap: Option<String> },
     #[error("the two runs gave different groups: {0}")]
     OtherGroups(#[from] Incomparable),
     #[error("the run with the card's numbers gave {found} where the one in f32 gave {expected}")]
@@ -61,6 +71,12 @@ pub enum FidelityError {
          lower --floor"
     )]
     Below { card: String, floor: f64, groups: Agreement },
+}
+
+fn first_not_finite(tap: Option<&str>) -> String {
+    tap.map_or(String::new(), |tap| {
+        format!("; the first intermediate value that is not finite is {tap}")
+    })
 }
 
 impl From<PolicyError> for FidelityError {
@@ -102,16 +118,21 @@ pub fn compare(
         ..PredictOptions::default()
     };
     let mut kept = Kept::new(stage, watch);
-    let reference = policy.predict_with_taps(&observation, &predict, Some(&mut kept))?;
+    let predicted = policy.predict_with_taps(&observation, &predict, Some(&mut kept));
+    let no_chunk = |run, error: PolicyError, tap| match error {
+        // It is the same in both.
+        error @ PolicyError::Observation(_) => FidelityError::from(error),
+        error => FidelityError::NoChunk { run, error: Box::new(error), tap },
+    };
+    let reference =
+        predicted.map_err(|error| no_chunk(Run::F32, error, kept.first_not_finite()))?;
     let reference_backend = policy.backend();
 
     policy.set_numerics(Numerics::Card(numerics));
     let mut compared = Compared::new(kept.into_taps(), watch);
     let predicted = policy.predict_with_taps(&observation, &predict, Some(&mut compared));
-    let card = predicted.map_err(|error| match compared.first_not_finite() {
-        Some(tap) => FidelityError::NotFinite { error: Box::new(error), tap },
-        None => error.into(),
-    })?;
+    let card =
+        predicted.map_err(|error| no_chunk(Run::Card, error, compared.first_not_finite()))?;
     let chunks = Chunks { reference, card };
     let facts = Facts { reference: reference_backend, made_up, numerics, floor };
     Report::new(facts, &chunks, &policy, compared.finish()?)

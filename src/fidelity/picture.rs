@@ -95,10 +95,11 @@ fn header(root: &Area<'_>, report: &Report) -> Result<(), PlotError> {
     let mut x = BORDER;
     let filled = |name, colour: RGBColor| (name, colour.filled());
     let stages = StageKind::ALL.map(|stage| filled(stage.name(), colour(stage)));
+    let equal = format!("no loss, or less than {LEAST:.0e}: drawn there");
     let others = [
         filled("action groups, physical units", GROUPS),
         filled("action groups below the floor", BELOW),
-        ("no loss, or less than 1e-8: drawn there", hollow(FAINT)),
+        (&*equal, hollow(FAINT)),
     ];
     for (name, style_of_point) in stages.into_iter().chain(others) {
         root.draw(&Circle::new((px(x + 4), px(68)), px(4), style_of_point))?;
@@ -252,9 +253,41 @@ mod tests {
         assert_eq!(steps(&taps), [(1.0, "step 0".to_owned()), (3.0, "step 1".to_owned())]);
         let picture = draw(&report(taps, vec![group("arm", Some(0.9999))])).unwrap();
         assert_eq!(picture.dimensions(), (WIDTH, HEIGHT));
-        for seen in [colour(StageKind::Vision), colour(StageKind::Denoise), GROUPS, BELOW] {
+        for seen in [colour(StageKind::Vision), colour(StageKind::Denoise), GROUPS] {
             assert!(has(&picture, seen), "{seen:?}");
         }
+    }
+
+    #[test]
+    fn the_floor_is_drawn_and_what_does_not_reach_it_is_in_its_colour() {
+        let of = |floor: f64| {
+            let taps = vec![tap("vit", StageKind::Vision, Some(0.999))];
+            let mut report = report(taps, vec![group("arm", Some(0.995))]);
+            report.floor = floor;
+            let picture = draw(&report).unwrap();
+            let RGBColor(red, green, blue) = BELOW;
+            // Edges are mixed with the ground.
+            let alike = |pixel: &&image::Rgb<u8>| {
+                let pairs = pixel.0.iter().zip([red, green, blue]);
+                pairs.into_iter().all(|(a, b)| a.abs_diff(b) < 64)
+            };
+            picture.enumerate_rows().map(|(_, row)| row.filter(|(_, _, p)| alike(p)).count()).collect::<Vec<_>>()
+        };
+        // A row of a line over a tenth of the width and more.
+        let line = |rows: &[usize]| rows.iter().position(|count| *count > 150);
+        let (low, high) = (of(0.9), of(0.999));
+        assert!(line(&low).unwrap() < line(&high).unwrap());
+        assert!(high.iter().sum::<usize>() > low.iter().sum::<usize>() + 20);
+    }
+
+    #[test]
+    fn equal_values_are_hollow() {
+        let has_filled = |pcc| {
+            let picture = draw(&report(vec![tap("vit", StageKind::Llm, Some(pcc))], vec![])).unwrap();
+            let RGBColor(r, g, b) = colour(StageKind::Llm);
+            picture.pixels().filter(|pixel| pixel.0 == [r, g, b]).count()
+        };
+        assert!(has_filled(1.0) < has_filled(0.9));
     }
 
     #[test]

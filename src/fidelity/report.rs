@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 use super::groups::{normalised_chunk, normalised_groups};
 use super::taps::TapFidelity;
-use super::{Chunks, Facts, FidelityError, picture};
+use super::{Chunks, Facts, FidelityError};
 use crate::backend::cpu::card::WeightBytes;
 use crate::golden::{Agreement, GroupAgreement};
-use crate::plot::encode_png;
 use crate::policy::Policy;
 use crate::program::StageKind;
 
-pub const REPORT_FILE: &str = "fidelity.json";
-pub const PICTURE_FILE: &str = "fidelity.png";
+/// Version of the report's form, which changes when a key does.
+pub const SCHEMA: u32 = 1;
+
+const PROGRAM: &str = concat!("gr00t_blackhole ", env!("CARGO_PKG_VERSION"));
 
 /// Intermediate values that are listed, those of the lowest correlation.
 const WORST: usize = 15;
@@ -25,11 +25,17 @@ const WORST: usize = 15;
 const COLUMNS: &str = concat!(
     "  PCC (Pearson's correlation) and concordance (Lin's): over all steps and columns of a group together.\n",
     "  max|d|: largest difference from f32; max|f32|: largest value in f32; both in the group's unit, rad for angles.\n",
+    "  A column of large values hides the others of its group; normalised, all columns are of one size.\n",
 );
+/// What stands in the tables of values.
+const ROWS: &str = "\nname[a..b]: rows a to b of a value that is computed in parts\n";
 
 /// How far the card's numbers are from f32.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
+    pub schema: u32,
+    /// What has written it, with its version.
+    pub program: &'static str,
     pub version: &'static str,
     pub embodiment: String,
     pub snapshot: PathBuf,
@@ -92,6 +98,8 @@ impl Report {
         let groups = Agreement::of(&reference.groups, &card.groups)?;
         let numerics = facts.numerics;
         Ok(Self {
+            schema: SCHEMA,
+            program: PROGRAM,
             version: reference.version.name(),
             embodiment: reference.embodiment.clone(),
             snapshot: policy.snapshot().to_owned(),
@@ -178,6 +186,9 @@ impl Report {
             let rows: Vec<Vec<String>> = taps.into_iter().map(tap_row).collect();
             append_table(&mut text, &["value", "1 - PCC", "max|d|", "range", "stage"], &rows);
         }
+        if self.taps.iter().any(|tap| tap.first_row > 0) {
+            text.push_str(ROWS);
+        }
         text
     }
 
@@ -207,6 +218,9 @@ impl Report {
     }
 }
 
+/// Where there is no correlation.
+const ONE_VALUE: &str = "one value";
+
 fn names_below(groups: &Agreement, floor: f64) -> Vec<String> {
     groups.below(floor).map(|group| group.name.clone()).collect()
 }
@@ -234,7 +248,7 @@ fn tap_row(tap: &TapFidelity) -> Vec<String> {
     let loss = match tap.pcc {
         Some(_) => format!("{:.2e}", tap.loss()),
         None if tap.not_finite > 0 => format!("{} not finite", tap.not_finite),
-        None => "does not move".to_owned(),
+        None => ONE_VALUE.to_owned(),
     };
     vec![
         tap.label(),
@@ -246,7 +260,7 @@ fn tap_row(tap: &TapFidelity) -> Vec<String> {
 }
 
 fn share(value: Option<f64>) -> String {
-    value.map_or("does not move".to_owned(), |value| format!("{value:.7}"))
+    value.map_or(ONE_VALUE.to_owned(), |value| format!("{value:.7}"))
 }
 
 fn size(bytes: u64) -> String {
@@ -268,30 +282,6 @@ fn append_table(text: &mut String, header: &[&str], rows: &[Vec<String>]) {
         }
         text.push('\n');
     }
-}
-
-fn failed(path: &Path, error: std::io::Error) -> FidelityError {
-    FidelityError::Write { path: path.to_owned(), error }
-}
-
-/// Makes the folder of a report that is to be written when the work is done.
-///
-/// # Errors
-/// It cannot be made.
-pub fn make_folder(folder: &Path) -> Result<(), FidelityError> {
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))
-}
-
-/// Writes report and picture into a folder; files of these names are replaced.
-///
-/// # Errors
-/// What cannot be written.
-pub fn write(report: &Report, folder: &Path) -> Result<(), FidelityError> {
-    let path = folder.join(REPORT_FILE);
-    let text = serde_json::to_string_pretty(report).map_err(|error| failed(&path, error.into()))?;
-    fs::write(&path, text + "\n").map_err(|error| failed(&path, error))?;
-    encode_png(&picture::draw(report)?, &folder.join(PICTURE_FILE))?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -322,6 +312,8 @@ pub(super) mod tests {
     pub fn report(taps: Vec<TapFidelity>, groups: Vec<GroupAgreement>) -> Report {
         let (groups, floor) = (Agreement(groups), 0.999);
         Report {
+            schema: SCHEMA,
+            program: PROGRAM,
             version: "n16",
             embodiment: "gr1".to_owned(),
             snapshot: PathBuf::new(),
@@ -363,6 +355,7 @@ pub(super) mod tests {
     fn the_worst_values_come_first_and_every_stage_has_one() {
         let mut broken = tap("broken", StageKind::Denoise, None);
         broken.not_finite = 3;
+        broken.first_row = 41;
         let taps = vec![
             tap("still", StageKind::Vision, None),
             tap("good", StageKind::Vision, Some(0.999_999)),
@@ -373,7 +366,7 @@ pub(super) mod tests {
         let names = |taps: Vec<&TapFidelity>| -> Vec<String> {
             taps.into_iter().map(|tap| tap.name.clone()).collect()
         };
-        // What does not move differs by more than rounding, and so is as bad as what is broken.
+        // What has one value differs by more than rounding, and so is as bad as what is broken.
         assert_eq!(names(report.worst(3)), ["still", "broken", "bad"]);
         assert_eq!(names(report.worst_of_stages()), ["still", "bad", "broken"]);
         let text = report.text();
@@ -382,7 +375,8 @@ pub(super) mod tests {
             "n16 gr1, \"wave\", given noise, a made-up observation",
             "products bf16 2.50 GB, bfp8_b 1.0 MB; norms, biases, embeddings bf16 0.0 MB",
             "3 not finite",
-            "does not move",
+            ONE_VALUE,
+            ROWS,
             "0.9990000",
             "1.00e-1",
         ] {

@@ -71,7 +71,7 @@ impl Agreement {
                 "passes: correlation and concordance of every action group reach {floor}"
             );
         }
-        format!("does not pass: correlation or concordance is below {floor} for {}", names(&below))
+        format!("does not pass: below {floor} in correlation or concordance: {}", names(&below))
     }
 }
 
@@ -83,13 +83,18 @@ impl fmt::Display for Agreement {
 }
 
 impl GroupAgreement {
-    /// Whether correlation and concordance reach `floor`; where one of the chunks does not move, whether the values are
-    /// the same but for rounding.
+    /// Whether correlation and concordance reach `floor`; where one of the chunks has one value throughout, whether the
+    /// values are the same but for rounding.
     pub fn reaches(&self, floor: f64) -> bool {
         match (self.pcc, self.concordance) {
             (Some(pcc), Some(concordance)) => pcc >= floor && concordance >= floor,
-            _ => self.max_difference <= STILL_TOLERANCE * self.size.max(1.0),
+            _ => self.max_difference <= self.tolerance(),
         }
+    }
+
+    /// Largest difference that passes where there is no correlation.
+    fn tolerance(&self) -> f64 {
+        STILL_TOLERANCE * self.size.max(1.0)
     }
 }
 
@@ -100,7 +105,7 @@ impl fmt::Display for GroupAgreement {
             (Some(pcc), Some(concordance)) => {
                 write!(f, "PCC {pcc:.6}, concordance {concordance:.6}, ")?;
             }
-            _ => write!(f, "does not move, ")?,
+            _ => write!(f, "one value throughout, which may differ by {:.1e}, ", self.tolerance())?,
         }
         write!(f, "max|d| {:.3e} of {:.3}", self.max_difference, self.size)
     }
@@ -180,7 +185,7 @@ mod tests {
         assert!(agreement.verdict(0.7).ends_with("reach 0.7"), "{}", agreement.verdict(0.7));
         let below = agreement.verdict(0.999);
         assert!(
-            below.starts_with("does not pass") && below.ends_with("0.999 for 'arm'"),
+            below.starts_with("does not pass") && below.ends_with(": 'arm'"),
             "{below}"
         );
     }
@@ -198,7 +203,10 @@ mod tests {
         for other in [[3.1; 4], [3.0, 3.0, 3.0, 3.1], [f32::MAX; 4]] {
             assert!(!agreement(&[3.0; 4], &other).reaches(0.0), "{other:?}");
         }
-        assert!(!agreement(&[0.0, 1.0], &[0.5, 0.5]).reaches(0.0));
+        let found = agreement(&[0.0, 1.0], &[0.5, 0.5]);
+        assert!(!found.reaches(0.0));
+        let text = found.to_string();
+        assert!(text.contains("one value throughout, which may differ by 1.0e-3, max|d| 5"), "{text}");
     }
 
     #[test]

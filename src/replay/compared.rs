@@ -121,15 +121,18 @@ pub fn against(report: &Report, said: &mut Vec<String>) {
         true => (String::new(), ""),
         false => (format!(" ({there}; here {here})"), ", since other numbers round otherwise"),
     };
-    said.push(format!(
-        "Against {}{numerics}: {} of {} chunks are equal bit for bit{why}; {}.",
-        fidelity.against,
-        fidelity.equal,
-        fidelity.chunks,
-        groups.join("; ")
-    ));
+    if fidelity.chunks > 0 {
+        said.push(format!(
+            "Against {}{numerics}: {} of {} chunks are equal bit for bit{why}; {}.",
+            fidelity.against,
+            fidelity.equal,
+            fidelity.chunks,
+            groups.join("; ")
+        ));
+    }
     if let Some(reason) = &fidelity.first_failure {
         let count = counted(fidelity.failed as u64, "observation");
-        said.push(format!("Against {}: no chunk for {count}: {reason}.", fidelity.against));
+        let against = &fidelity.against;
+        said.push(format!("Against {against}{numerics}: no chunk for {count}: {reason}."));
     }
 }

@@ -196,6 +196,7 @@ fn wrong_usage_has_a_status_of_its_own() {
         (&["predict", "--observation", "@x", "--dtype-policy", "mixed"], "add --numerics card"),
         (&["golden", "check", "--math-fidelity", "lofi"], "add --numerics card"),
         (&["golden", "record", "--numerics", "card"], "--numerics"),
+        (&["golden", "check", "--times", "0"], "--times"),
         (&["predict", "--observation", "@x", "--numerics", "bf16"], "card"),
     ] {
         let (status, error) = place.fail(arguments);
@@ -214,7 +215,8 @@ fn what_cannot_be_read_or_written_is_one_sentence() {
     };
     one_line(&["fidelity", "--observation", "@nothing.json"], "nothing.json");
     fs::write(place.path("file"), "").unwrap();
-    one_line(&["fidelity", "--out", "@file"], "--out");
+    one_line(&["fidelity", "--out", "@file"], "file: this is no folder; name another folder with --out");
     fs::remove_file(place.path("tiny/statistics.json")).unwrap();
-    one_line(&["fidelity"], "statistics.json");
+    one_line(&["fidelity", "--out", "@new"], "statistics.json");
+    assert!(!place.path("new").exists());
 }
