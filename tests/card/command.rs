@@ -186,6 +186,31 @@ fn numbers_that_keep_too_little_are_a_failure_that_names_them() {
 }
 
 #[test]
+fn what_has_no_chunk_says_with_which_numbers() {
+    let place = Place::new();
+    place.print(&["golden", "record", "--out", "@golden"]);
+    let shards = fs::read_dir(place.path("tiny")).unwrap().map(|entry| entry.unwrap().path());
+    let is_shard = |path: &PathBuf| path.extension().is_some_and(|end| end == "safetensors");
+    let last = shards.filter(is_shard).max().unwrap();
+    let mut bytes = fs::read(&last).unwrap();
+    let half = bytes.len() / 2;
+    // A bf16 of all ones is no number.
+    bytes[half..].fill(0xff);
+    fs::write(last, bytes).unwrap();
+    let refused = |arguments: &[&str], said: &str| {
+        let (status, error) = place.fail(arguments);
+        assert_eq!(status, Some(1), "{error}");
+        assert!(error.contains(said), "{error}");
+    };
+    let of_f32 = "in f32 there is no chunk: chunk refused: ";
+    refused(&["fidelity"], of_f32);
+    refused(&["fidelity"], "; the first intermediate value that is not finite is ");
+    let predict = ["predict", "--observation", "@golden/observation.json", "--numerics", "card"];
+    let of_card = "card numerics: mixed_dit, hifi2, f32 sums): chunk refused: ";
+    refused(&predict, of_card);
+}
+
+#[test]
 fn wrong_usage_has_a_status_of_its_own() {
     let place = Place::new();
     for (arguments, said) in [
