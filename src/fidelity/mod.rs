@@ -120,7 +120,7 @@ pub fn compare(
     let mut kept = Kept::new(stage, watch);
     let predicted = policy.predict_with_taps(&observation, &predict, Some(&mut kept));
     let no_chunk = |run, error: PolicyError, tap| match error {
-        // It is the same in both.
+        // It has nothing to do with numbers.
         error @ PolicyError::Observation(_) => FidelityError::from(error),
         error => FidelityError::NoChunk { run, error: Box::new(error), tap },
     };

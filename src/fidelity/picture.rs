@@ -37,6 +37,8 @@ const BELOW: RGBColor = RGBColor(200, 30, 40);
 const FLOOR_NAME_SHARE: f64 = 0.1;
 
 type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
+/// Places of values to the right, losses upwards.
+type Plot<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, LogCoord<f64>>>;
 
 const fn colour(stage: StageKind) -> RGBColor {
     match stage {
@@ -142,12 +144,11 @@ fn chart(area: &Area<'_>, report: &Report) -> Result<(), PlotError> {
     for stage in StageKind::ALL {
         let taps = report.taps.iter().enumerate().filter(|(_, tap)| tap.stage == stage.name());
         let points = taps.map(|(place, tap)| (place as f64 + 0.5, drawn(tap.loss())));
-        let (drawn_at_least, others): (Vec<_>, Vec<_>) = points.partition(|at| at.1 <= LEAST);
-        plot.draw_series(
-            others.into_iter().map(|at| Circle::new(at, px(2), colour(stage).filled())),
-        )?;
-        let equal = drawn_at_least.into_iter();
-        plot.draw_series(equal.map(|at| Circle::new(at, px(2), hollow(colour(stage)))))?;
+        plot.draw_series(points.map(|at| {
+            let is_equal = at.1 <= LEAST;
+            let style = if is_equal { hollow(colour(stage)) } else { colour(stage).filled() };
+            Circle::new(at, px(2), style)
+        }))?;
     }
     let right = Pos::new(HPos::Center, VPos::Bottom);
     for worst in report.worst_of_stages() {
@@ -156,6 +157,16 @@ fn chart(area: &Area<'_>, report: &Report) -> Result<(), PlotError> {
         let text = style(13, INK).pos(right);
         plot.draw_series([Text::new(worst.label(), at, text)])?;
     }
+    draw_groups(&mut plot, report, count, width)
+}
+
+/// Action groups and their floor, behind the values.
+fn draw_groups(
+    plot: &mut Plot<'_, '_>,
+    report: &Report,
+    count: f64,
+    width: f64,
+) -> Result<(), PlotError> {
     let floor = drawn(1.0 - report.floor);
     let begin = count * (1.0 - FLOOR_NAME_SHARE);
     let line = vec![(begin, floor), (width, floor)];
@@ -271,7 +282,8 @@ mod tests {
                 let pairs = pixel.0.iter().zip([red, green, blue]);
                 pairs.into_iter().all(|(a, b)| a.abs_diff(b) < 64)
             };
-            picture.enumerate_rows().map(|(_, row)| row.filter(|(_, _, p)| alike(p)).count()).collect::<Vec<_>>()
+            let rows = picture.enumerate_rows();
+            rows.map(|(_, row)| row.filter(|(.., pixel)| alike(pixel)).count()).collect::<Vec<_>>()
         };
         // A row of a line over a tenth of the width and more.
         let line = |rows: &[usize]| rows.iter().position(|count| *count > 150);
