@@ -46,7 +46,7 @@ pub struct ServeArgs {
     #[arg(long, default_value_t = 3, env = "GR00T_WARMUP_RUNS")]
     warm_up: u32,
     /// Lowest correlation and concordance with the golden, where there is one, at which the policy is served.
-    #[arg(long, default_value_t = golden::DEFAULT_FLOOR, env = "GR00T_WARMUP_PCC_MIN", value_parser = super::golden::floor)]
+    #[arg(long, default_value_t = golden::DEFAULT_FLOOR, env = "GR00T_WARMUP_PCC_MIN", value_parser = super::policy_args::floor)]
     floor: f64,
     /// Directory of the golden; default: golden/EMBODIMENT in the snapshot, if there is one.
     #[arg(long)]

@@ -202,6 +202,11 @@ impl Policy {
         self.backend.is_reference()
     }
 
+    /// Computes the chunks that follow with these numbers.
+    pub fn set_numerics(&mut self, numerics: Numerics) {
+        self.backend.set_numerics(numerics);
+    }
+
     /// What computes the chunks, for logs.
     pub fn backend(&self) -> String {
         self.backend.describe()

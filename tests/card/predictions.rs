@@ -178,7 +178,8 @@ fn tiny_cases_of_n17_are_answered() {
 fn answer(network: &StoredNetwork, threads: usize, numerics: CardNumerics) -> Vec<u32> {
     let mut backend = network.load(threads, None).with_numerics(Numerics::Card(numerics));
     assert!(!backend.is_reference());
-    let expected = format!("cpu ({threads} threads, card numerics: {numerics})");
+    let counted = ["all threads", "1 thread", "2 threads"][threads];
+    let expected = format!("cpu ({counted}, card numerics: {numerics})");
     assert_eq!(backend.describe(), expected);
     let mut run = || backend.run(&network.input, &PredictOptions::default(), None).unwrap();
     let (first, again) = (run().actions, run().actions);
