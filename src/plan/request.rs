@@ -37,7 +37,7 @@ struct Programs {
 }
 
 impl Programs {
-    /// Bytes of DRAM that it takes.
+    /// Bytes of DRAM that weights and tables take.
     fn card_bytes(&self, policy: DtypePolicy) -> u64 {
         held::bytes(&self.request, policy)
     }
