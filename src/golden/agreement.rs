@@ -184,10 +184,7 @@ mod tests {
         assert!(agreement.verdict(0.7).starts_with("passes: "), "{}", agreement.verdict(0.7));
         assert!(agreement.verdict(0.7).ends_with("reach 0.7"), "{}", agreement.verdict(0.7));
         let below = agreement.verdict(0.999);
-        assert!(
-            below.starts_with("does not pass") && below.ends_with(": 'arm'"),
-            "{below}"
-        );
+        assert!(below.starts_with("does not pass") && below.ends_with(": 'arm'"), "{below}");
     }
 
     #[test]
@@ -206,7 +203,10 @@ mod tests {
         let found = agreement(&[0.0, 1.0], &[0.5, 0.5]);
         assert!(!found.reaches(0.0));
         let text = found.to_string();
-        assert!(text.contains("one value throughout, which may differ by 1.0e-3, max|d| 5"), "{text}");
+        assert!(
+            text.contains("one value throughout, which may differ by 1.0e-3, max|d| 5"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -72,11 +72,8 @@ pub fn encode_png(picture: &RgbImage, path: &Path) -> Result<(), PlotError> {
     let save_error = |error| PlotError::Save { path: path.into(), error };
     let mut bytes = Vec::new();
     // Smaller by half than the encoder's default.
-    let encoder = PngEncoder::new_with_quality(
-        &mut bytes,
-        CompressionType::Best,
-        FilterType::Adaptive,
-    );
+    let encoder =
+        PngEncoder::new_with_quality(&mut bytes, CompressionType::Best, FilterType::Adaptive);
     picture.write_with_encoder(encoder).map_err(save_error)?;
     whole::write(path, &bytes).map_err(|error| save_error(ImageError::IoError(error)))
 }

@@ -240,7 +240,10 @@ fn what_cannot_be_read_or_written_is_one_sentence() {
     };
     one_line(&["fidelity", "--observation", "@nothing.json"], "nothing.json");
     fs::write(place.path("file"), "").unwrap();
-    one_line(&["fidelity", "--out", "@file"], "file: this is no folder; name another folder with --out");
+    one_line(
+        &["fidelity", "--out", "@file"],
+        "file: this is no folder; name another folder with --out",
+    );
     fs::remove_file(place.path("tiny/statistics.json")).unwrap();
     one_line(&["fidelity", "--out", "@new"], "statistics.json");
     assert!(!place.path("new").exists());
