@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use image::RgbImage;
 use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -38,7 +39,8 @@ const FLOOR_NAME_SHARE: f64 = 0.1;
 
 type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
 /// Places of values to the right, losses upwards.
-type Plot<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, LogCoord<f64>>>;
+type Coordinates = Cartesian2d<RangedCoordf64, LogCoord<f64>>;
+type Plot<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Coordinates>;
 
 const fn colour(stage: StageKind) -> RGBColor {
     match stage {
