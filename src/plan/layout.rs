@@ -76,11 +76,6 @@ impl Prompt {
         self.prefix
     }
 
-    /// Tokens of the longest instruction that the documents serve.
-    pub const fn longest_text(&self) -> usize {
-        self.longest_text
-    }
-
     /// Whether the documents serve a layout of so many pictures and tokens of the instruction.
     pub const fn is_served(&self, images: usize, text: usize) -> bool {
         images == self.images && text <= self.longest_text
