@@ -57,13 +57,25 @@ pub struct ModelOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     #[error(transparent)]
-    Policy(#[from] PolicyError),
+    Policy(Box<PolicyError>),
     #[error("the policy does not pass the fidelity gate: {0}")]
-    Gate(#[from] GateError),
+    Gate(Box<GateError>),
     #[error(transparent)]
     Golden(#[from] GoldenError),
     #[error("{version} has no layout '{wanted}' for '{embodiment}'; there is {}", names(.known))]
     Layout { version: Version, embodiment: String, wanted: String, known: Vec<String> },
+}
+
+impl From<PolicyError> for ModelError {
+    fn from(error: PolicyError) -> Self {
+        ModelError::Policy(Box::new(error))
+    }
+}
+
+impl From<GateError> for ModelError {
+    fn from(error: GateError) -> Self {
+        ModelError::Gate(Box::new(error))
+    }
 }
 
 /// Facts about the served policy that no request changes.

@@ -150,7 +150,7 @@ fn failures(report: &Report) -> Vec<String> {
 fn valid_pcc(expected: &Value, answer: &Value) -> Option<f64> {
     let numbers = |value: &Value| {
         let rows = value["action_pred_valid_hd"].as_array()?;
-        rows.iter().map(|row| floats(row)).collect::<Option<Vec<_>>>().map(|rows| rows.concat())
+        rows.iter().map(floats).collect::<Option<Vec<_>>>().map(|rows| rows.concat())
     };
     let (wanted, found) = (numbers(expected)?, numbers(answer)?);
     let pairs = wanted.iter().zip(&found).map(|(a, b)| (f64::from(*a), f64::from(*b)));

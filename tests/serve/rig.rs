@@ -62,7 +62,6 @@ pub struct Setup {
 
 /// A server that runs.
 pub struct Rig {
-    pub version: Version,
     pub address: SocketAddr,
     pub engine: Engine,
     pub stop: watch::Sender<bool>,
