@@ -22,7 +22,8 @@ const MEASURED_HEADS: [&str; 2] = ["documents [ms]", "times as fast"];
 
 /// How its columns belong together.
 pub const STAGE_NOTE: &str = "memory is DRAM, noc the network on chip; both work beside arithmetic, so that total is the largest of the three, \
-     operation by operation, and the start of each program. rates alone: the larger of DRAM and matrix engine, neither in vain.";
+     operation by operation, and the start of each program.\nrates alone: the larger of DRAM and matrix engine, with products spread evenly over all \
+     cores.";
 
 fn is_measured(report: &Report) -> bool {
     report.stages.iter().any(|stage| stage.documents_s.is_some())
