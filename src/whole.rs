@@ -20,9 +20,11 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Err(_) => path,
     };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut partial = tempfile::Builder::new()
-        .permissions(Permissions::from_mode(MODE))
-        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    let folder = folder.unwrap_or(Path::new("."));
+    // A missing folder is not told with the name of a file that nobody asked for.
+    folder.metadata()?;
+    let mut partial =
+        tempfile::Builder::new().permissions(Permissions::from_mode(MODE)).tempfile_in(folder)?;
     partial.write_all(bytes)?;
     partial.persist(path).map_err(|error| error.error)?;
     Ok(())
