@@ -62,7 +62,6 @@ pub struct Setup {
 
 /// A server that runs.
 pub struct Rig {
-    pub version: Version,
     pub address: SocketAddr,
     pub engine: Engine,
     pub stop: watch::Sender<bool>,
@@ -120,7 +119,7 @@ impl Rig {
         let (stop, stopped) = watch::channel(false);
         let serving = Some(runtime.spawn(server.run(stopped)));
         let (spare, _folder) = (None, Some(folder));
-        Self { version, address, engine, stop, spare, _folder, runtime, serving }
+        Self { address, engine, stop, spare, _folder, runtime, serving }
     }
 
     /// Waits until the policy is loaded.
