@@ -202,6 +202,17 @@ fn field(name: &str) -> SmokeError {
     SmokeError::Field { field: name.to_owned() }
 }
 
+/// A number as C and Python write it with `%.1e`: `0.0e+00`.
+fn scientific(value: f64) -> String {
+    let text = format!("{value:.1e}");
+    let Some((digits, exponent)) = text.split_once('e') else { return text };
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ('-', exponent),
+        None => ('+', exponent),
+    };
+    format!("{digits}e{sign}{exponent:0>2}")
+}
+
 /// The documents' line.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -225,8 +236,8 @@ impl fmt::Display for Report {
         });
         write!(
             f,
-            "repeat_maxdiff={:.1e} {seed} device_ms={:.2}/{:.2} total_ms={:.2}/{:.2} wall_ms={:.0} per_group[{}]",
-            self.repeat_max_difference,
+            "repeat_maxdiff={} {seed} device_ms={:.2}/{:.2} total_ms={:.2}/{:.2} wall_ms={:.0} per_group[{}]",
+            scientific(self.repeat_max_difference),
             self.device_ms[0],
             self.device_ms[1],
             self.total_ms[0],
@@ -238,5 +249,18 @@ impl fmt::Display for Report {
             write!(f, "\n  {failure}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_python_does() {
+        for (value, text) in [(0.0, "0.0e+00"), (1.2e-7, "1.2e-07"), (3e120, "3.0e+120")] {
+            assert_eq!(scientific(value), text);
+        }
+        assert_eq!(scientific(f64::INFINITY), "inf");
     }
 }

@@ -117,13 +117,17 @@ fn bodies_together_take_no_more_room_than_there_is() {
     let head = format!("POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: {room}\r\n\r\n");
     holder.write_all(head.as_bytes()).expect("sent");
     holder.write_all(&vec![b' '; room - 1]).expect("sent");
-    // The server has read it once there is no room for another.
-    super::rig::wait_for("a full room", || {
-        let answer = rig.predict(&request);
-        answer.status == 503 && answer.text().contains("holds too many bodies")
-    });
+    let held = |bytes: usize| {
+        let line = format!("gr00t_bodies_held_bytes {bytes}");
+        rig.get("/metrics").text().lines().any(|found| found == line)
+    };
+    super::rig::wait_for("a room that is almost full", || held(room - 1));
+    let refused = rig.predict(&request);
+    assert_eq!(refused.status, 503);
+    assert!(refused.text().contains("holds too many bodies"), "{}", refused.text());
     drop(holder);
-    super::rig::wait_for("room", || rig.predict(&request).status == 200);
+    super::rig::wait_for("an empty room", || held(0));
+    rig.predict(&request).chunk();
 }
 
 #[test]

@@ -24,13 +24,20 @@ pub struct Room {
     limit: usize,
     time: Duration,
     free: Arc<Semaphore>,
+    /// Bytes of all bodies.
+    room: usize,
 }
 
 impl Room {
     /// For `held` bytes of all bodies, none larger than `limit`, each of which is there within `time`.
     pub fn new(limit: usize, held: usize, time: Duration) -> Self {
         let held = held.min(Semaphore::MAX_PERMITS);
-        Self { limit, time, free: Arc::new(Semaphore::new(held)) }
+        Self { limit, time, free: Arc::new(Semaphore::new(held)), room: held }
+    }
+
+    /// Bytes of all bodies that are held.
+    pub fn held(&self) -> usize {
+        self.room - self.free.available_permits()
     }
 
     /// Reads a body. Memory is taken as bytes come, not as they are announced.

@@ -34,7 +34,17 @@ pub struct Metrics {
     seconds: Histogram,
     stages: Family<Stage, Histogram>,
     waiting: Gauge,
+    held: Gauge,
     ready: Gauge,
+}
+
+/// What is looked up when the text is asked for.
+pub struct Now {
+    /// Requests that wait for the policy.
+    pub waiting: usize,
+    /// Bytes of all bodies that are held.
+    pub held: usize,
+    pub ready: bool,
 }
 
 impl Default for Metrics {
@@ -43,7 +53,7 @@ impl Default for Metrics {
         let requests = Family::<Request, Counter>::default();
         let seconds = histogram();
         let stages = Family::<Stage, Histogram>::new_with_constructor(histogram);
-        let (waiting, ready) = (Gauge::default(), Gauge::default());
+        let (waiting, held, ready) = (Gauge::default(), Gauge::default(), Gauge::default());
         registry.register("http_requests", "Answers by route and status", requests.clone());
         registry.register_with_unit(
             "predict_duration",
@@ -58,8 +68,9 @@ impl Default for Metrics {
             stages.clone(),
         );
         registry.register("queue_waiting", "Requests that wait for the policy", waiting.clone());
+        registry.register("bodies_held_bytes", "Bytes of all bodies that are held", held.clone());
         registry.register("ready", "1 when the policy answers", ready.clone());
-        Self { registry, requests, seconds, stages, waiting, ready }
+        Self { registry, requests, seconds, stages, waiting, held, ready }
     }
 }
 
@@ -82,9 +93,11 @@ impl Metrics {
     }
 
     /// All of it as text.
-    pub fn text(&self, waiting: usize, ready: bool) -> Result<String, std::fmt::Error> {
-        self.waiting.set(i64::try_from(waiting).unwrap_or(i64::MAX));
-        self.ready.set(ready.into());
+    pub fn text(&self, now: &Now) -> Result<String, std::fmt::Error> {
+        let gauge = |value: usize| i64::try_from(value).unwrap_or(i64::MAX);
+        self.waiting.set(gauge(now.waiting));
+        self.held.set(gauge(now.held));
+        self.ready.set(now.ready.into());
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)

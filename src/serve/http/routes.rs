@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use super::answer::{self, Answer, TimingMs};
 use super::body::{Held, Room};
 use super::error::ApiError;
-use super::metrics::{self, Metrics};
+use super::metrics::{self, Metrics, Now};
 use super::observation::{Asked, asked};
 use super::{Limits, Token, demo, info, openapi, request};
 use crate::contract::Version;
@@ -99,7 +99,7 @@ impl App {
             let inputs = info::inputs(model);
             Texts {
                 info: info::info(&self.identity, model, &inputs, &self.limits).to_string().into(),
-                demo: demo::demo(model).to_string().into(),
+                demo: demo::demo(model).expect("numbers and texts are JSON").into(),
                 inputs,
             }
         })
@@ -172,10 +172,14 @@ async fn models(State(app): State<Arc<App>>) -> Json<Value> {
 }
 
 async fn metrics_route(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
-    let ready = matches!(app.engine.stage(), Stage::Ready(_));
+    let now = Now {
+        waiting: app.engine.waiting(),
+        held: app.room.held(),
+        ready: matches!(app.engine.stage(), Stage::Ready(_)),
+    };
     let text = app
         .metrics
-        .text(app.engine.waiting(), ready)
+        .text(&now)
         .map_err(|error| ApiError::Failed { kind: "MetricsError", text: error.to_string() })?;
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }
