@@ -6,6 +6,7 @@ mod output;
 mod picture;
 mod report;
 mod taps;
+mod text;
 
 use std::fmt;
 use std::path::PathBuf;
