@@ -288,13 +288,13 @@ class EngineTest(DiagnosticsCase):
         completed = nanoseconds(new.completed)
         _, _, now = self.wait_for_level(ENGINE, ERROR)
         self.assertEqual(int(now['seams']), new.sequence)
-        for group in GROUPS:
-            # The seam is a little after the completion.
-            expected = [seam(old, new, group, completed + n * 500_000) for n in range(20)]
-            told = [float(now[f'last {what} of {group} [{unit}]']) for what, unit in SEAM]
-            self.assertGreater(min(told), 0)
-            distance = min(np.abs(np.array(told) / pair - 1).max() for pair in expected)
-            self.assertLess(distance, 0.02, f'{group}: {told}, expected {expected[0]}')
+        told = np.array([[float(now[f'last {what} of {group} [{unit}]']) for what, unit in SEAM] for group in GROUPS])
+        self.assertGreater(told.min(), 0)
+        # The seam is some time after the completion, a busy machine's 0.2 s at most, and at one time in all groups.
+        at = lambda later: np.array([seam(old, new, group, completed + later) for group in GROUPS])
+        expected = [at(n * 500_000) for n in range(400)]
+        distance = min(np.abs(told / seams - 1).max() for seams in expected)
+        self.assertLess(distance, 0.02, f'{told}, expected {expected[0]}')
 
     def test_case_46_a_stream_with_gaps_is_a_warning(self):
         # A chunk lasts 0.8 s.
@@ -408,8 +408,7 @@ class TimingTest(DiagnosticsCase):
             whole = (nanoseconds(chunk.completed) - nanoseconds(chunk.header.stamp)) / 1e6
             # `completed` is written into the chunk just before it goes out.
             self.assertGreaterEqual(timing.latency_ms, whole)
-            # On a busy machine it may wait for its turn.
-            self.assertLess(timing.latency_ms, whole + 2000)
+            self.assertLess(timing.latency_ms, whole + 100)
             self.assertGreater(timing.node_ms, 0)
             self.assertGreater(timing.latency_ms, timing.predict_ms)
 

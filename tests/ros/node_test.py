@@ -527,6 +527,8 @@ class ParameterTest(NodeTest):
 
     def test_instruction_and_contract(self):
         node, peer = self.start()
+        # Before that there is no policy to ask.
+        node.wait_for_log('ready as', PATIENCE)
         set_instruction = lambda text: peer.call(
             SetInstruction, f'{NODE}/set_instruction', SetInstruction.Request(instruction=text)
         )
