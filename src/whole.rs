@@ -4,7 +4,14 @@ use std::fs::{self, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
+use tempfile::NamedTempFile;
+
+/// How the name of a file begins that is not yet whole, where a killed process may leave one behind.
+pub const PARTIAL: &str = ".partial-";
+/// A partial file of this age was left by a process that was killed.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 /// As a file that is made in the usual way; the process's mask takes from it.
 const MODE: u32 = 0o666;
 
@@ -28,6 +35,25 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     partial.write_all(bytes)?;
     partial.persist(path).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// A file in `dir` that other users may read as well, so that they need not make it again; its name begins with `prefix`.
+pub fn partial_in(dir: &Path, prefix: &str) -> io::Result<NamedTempFile> {
+    let readable = Permissions::from_mode(0o644);
+    tempfile::Builder::new().prefix(prefix).permissions(readable).tempfile_in(dir)
+}
+
+/// Removes the files whose names begin with `prefix` that killed processes have left in `dir`.
+pub fn remove_abandoned(dir: &Path, prefix: &str) {
+    let Ok(found) = fs::read_dir(dir) else { return };
+    let partial = found.flatten().filter(|e| e.file_name().to_string_lossy().starts_with(prefix));
+    for entry in partial {
+        let modified = entry.metadata().and_then(|about| about.modified());
+        if modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > ABANDONED)) {
+            // Somebody else may have been faster.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 #[cfg(test)]

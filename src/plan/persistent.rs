@@ -6,7 +6,6 @@ use crate::backend::blackhole::core_map::{CoreMap, Layout};
 use crate::backend::blackhole::lower::{self, LowerError, Source, Summary};
 use crate::backend::blackhole::lowered::INSTRUCTION_BYTES;
 use crate::backend::blackhole::numerics::DtypePolicy;
-use crate::prepared::Values;
 use crate::program::Program;
 
 /// Lowers the denoise stage of a request; the error says why the stage has no such program.
@@ -17,12 +16,7 @@ pub fn summary(
     layout: Layout,
 ) -> Result<Result<Summary, LowerError>, PlanError> {
     let prepare = planned.prepare()?;
-    // Where things lie depends on sizes alone.
-    let exports = prepare.exports.iter().map(|(name, buffer)| {
-        let spec = &prepare.buffers[buffer.0];
-        (name.clone(), vec![0.0; spec.rows * spec.cols])
-    });
-    let constants: Values = exports.collect();
+    let constants = lower::blank_constants(&prepare);
     let source = Source {
         program,
         prepare: &prepare,

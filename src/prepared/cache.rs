@@ -3,24 +3,20 @@
 use std::env;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use tracing::{info, warn};
 
 use super::file;
 use super::{Key, Values};
+use crate::whole::{self, PARTIAL};
 
 /// Entries that are kept; of more, those that were written first go. A full-size one takes 2 MB.
 const MAX_ENTRIES: usize = 32;
 /// A larger file is no entry.
 const MAX_ENTRY_BYTES: u64 = 256 << 20;
 const EXTENSION: &str = "prepared";
-/// How the name of a file begins that is not yet whole.
-const PARTIAL: &str = ".partial-";
-/// A partial file of this age was left by a process that was killed.
-const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
 /// The value of the environment variable, and of the node's parameter, for no cache at all.
 pub const NO_CACHE: &str = "none";
@@ -107,10 +103,7 @@ impl Cache {
 /// Puts a file in its place whole, whoever else does the same.
 fn write(dir: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::create_dir_all(dir)?;
-    // Other users may read what does not have to be computed again.
-    let readable = fs::Permissions::from_mode(0o644);
-    let mut file =
-        tempfile::Builder::new().prefix(PARTIAL).permissions(readable).tempfile_in(dir)?;
+    let mut file = whole::partial_in(dir, PARTIAL)?;
     file.write_all(bytes)?;
     file.as_file().sync_data()?;
     file.persist(path)?;
@@ -119,22 +112,20 @@ fn write(dir: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Removes the oldest entries of too many, and what killed processes have left.
 fn tidy(dir: &Path) {
+    whole::remove_abandoned(dir, PARTIAL);
     let Ok(found) = fs::read_dir(dir) else { return };
     let mut entries: Vec<(SystemTime, PathBuf)> = Vec::new();
     for entry in found.flatten() {
         let Ok(modified) = entry.metadata().and_then(|about| about.modified()) else { continue };
         let path = entry.path();
-        let abandoned = || modified.elapsed().is_ok_and(|age| age > ABANDONED);
         if path.extension().is_some_and(|extension| extension == EXTENSION) {
             entries.push((modified, path));
-        } else if entry.file_name().to_string_lossy().starts_with(PARTIAL) && abandoned() {
-            // Somebody else may have been faster, here and below.
-            let _ = fs::remove_file(path);
         }
     }
     entries.sort();
     let surplus = entries.len().saturating_sub(MAX_ENTRIES);
     for (_, path) in &entries[..surplus] {
+        // Somebody else may have been faster.
         let _ = fs::remove_file(path);
     }
 }
@@ -142,6 +133,7 @@ fn tidy(dir: &Path) {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::time::Duration;
 
     use super::*;
     use crate::checkpoint::synth::{self, Size};

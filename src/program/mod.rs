@@ -23,6 +23,7 @@ mod siglip;
 mod sinusoid;
 
 pub use builder::ProgramBuilder;
+use half::bf16;
 pub use op::{Activation, AttentionShape, Modulation, Op, PatchGrid, PatchOrder};
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
@@ -172,6 +173,12 @@ impl WeightSpec {
             Orientation::OutIn => self.rows,
             Orientation::InOut => self.cols,
         }
+    }
+
+    /// Its values as they lie in the checkpoint that the program was built for.
+    pub fn values<'a>(&self, checkpoint: &'a Checkpoint) -> Result<&'a [bf16], CheckpointError> {
+        let tensor = checkpoint.tensor(&self.tensor)?;
+        Ok(&tensor.values[self.offset..][..self.rows * self.cols])
     }
 }
 

@@ -5,14 +5,13 @@ use std::collections::HashSet;
 use gr00t_blackhole::backend::blackhole::core_map::Layout;
 use gr00t_blackhole::backend::blackhole::grid::Noc;
 use gr00t_blackhole::backend::blackhole::lower::{
-    Denoise, LowerError, Source, denoise, denoise_instructions,
+    Denoise, LowerError, Source, blank_constants, denoise, denoise_instructions,
 };
 use gr00t_blackhole::backend::blackhole::lowered::{Instruction, Step};
 use gr00t_blackhole::backend::blackhole::numerics::DtypePolicy;
 use gr00t_blackhole::checkpoint::Checkpoint;
 use gr00t_blackhole::contract::Version;
 use gr00t_blackhole::plan::{Planned, Wanted};
-use gr00t_blackhole::prepared::Values;
 use gr00t_blackhole::program::{Op, Program, StageKind, WeightId};
 
 use super::tiny::Tiny;
@@ -35,11 +34,7 @@ fn lower_programs(
     layout: Layout,
     prefix: Option<usize>,
 ) -> Result<Denoise, LowerError> {
-    let exports = prepare.exports.iter().map(|(name, buffer)| {
-        let spec = &prepare.buffers[buffer.0];
-        (name.clone(), vec![0.0; spec.rows * spec.cols])
-    });
-    let constants: Values = exports.collect();
+    let constants = blank_constants(prepare);
     let source = Source {
         program,
         prepare,

@@ -44,7 +44,7 @@ pub(super) fn check_shapes(name: &str, x: Mat<'_>, out: &MatMut<'_>) {
 
 /// `scaling((x - mean) * factor)` of a row.
 #[inline(always)]
-pub(super) fn scale(x: &[f32], mean: f32, factor: f32, scaling: Scaling<'_>, out: &mut [f32]) {
+pub fn scale(x: &[f32], mean: f32, factor: f32, scaling: Scaling<'_>, out: &mut [f32]) {
     match scaling {
         Scaling::None => {
             for (out, x) in out.iter_mut().zip(x) {

@@ -47,8 +47,7 @@ impl Weights {
 
     /// As it lies in the checkpoint.
     pub fn values(&self, spec: &WeightSpec) -> Result<&[bf16], CheckpointError> {
-        let tensor = self.checkpoint.tensor(&spec.tensor)?;
-        Ok(&tensor.values[spec.offset..][..spec.rows * spec.cols])
+        spec.values(&self.checkpoint)
     }
 
     /// As it lies in the checkpoint.

@@ -1,10 +1,9 @@
 //! Packing an arena into a file.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use blake3::{Hash, Hasher};
 use rayon::prelude::*;
@@ -14,12 +13,8 @@ use super::file::Header;
 use super::pack::{BankBytes, Packing};
 use super::{Arena, ArenaError, ArenaPlan, BANKS, Progress};
 use crate::checkpoint::Checkpoint;
-use crate::disk;
+use crate::{disk, whole};
 
-/// How the name of a file begins that is not yet whole; the arena's own name follows.
-const PARTIAL: &str = ".partial-";
-/// A partial file of this age was left by a process that was killed.
-const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 /// Bytes that are packed before the pages of their weights are given back.
 const RELEASE_BYTES: u64 = 128 << 20;
 
@@ -43,12 +38,9 @@ impl Arena {
         let dir = folder_of(out);
         fs::create_dir_all(&dir).map_err(write)?;
         let name = out.file_name().unwrap_or_default().to_string_lossy();
-        let prefix = format!("{PARTIAL}{name}-");
-        tidy(&dir, &prefix);
-        // Other users may read what does not have to be packed again.
-        let readable = Permissions::from_mode(0o644);
-        let mut partial = tempfile::Builder::new();
-        let partial = partial.prefix(&prefix).permissions(readable).tempfile_in(&dir);
+        let prefix = format!("{}{name}-", whole::PARTIAL);
+        whole::remove_abandoned(&dir, &prefix);
+        let partial = whole::partial_in(&dir, &prefix);
         finish(partial.map_err(write)?, plan, checkpoint, key, out, progress)
     }
 }
@@ -156,19 +148,6 @@ fn folder_of(out: &Path) -> PathBuf {
     match out.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
         _ => PathBuf::from("."),
-    }
-}
-
-/// Removes what processes have left that were killed while they wrote the same arena.
-fn tidy(dir: &Path, prefix: &str) {
-    let Ok(found) = fs::read_dir(dir) else { return };
-    let partial = found.flatten().filter(|e| e.file_name().to_string_lossy().starts_with(prefix));
-    for entry in partial {
-        let modified = entry.metadata().and_then(|about| about.modified());
-        if modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > ABANDONED)) {
-            // Somebody else may have been faster.
-            let _ = fs::remove_file(entry.path());
-        }
     }
 }
 

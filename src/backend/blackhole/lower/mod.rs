@@ -119,6 +119,15 @@ impl From<CheckpointError> for LowerError {
     }
 }
 
+/// Zeros in the place of what the prepare program exports: where things lie depends on sizes alone.
+pub fn blank_constants(prepare: &Program) -> Values {
+    let exports = prepare.exports.iter().map(|(name, buffer)| {
+        let spec = &prepare.buffers[buffer.0];
+        (name.clone(), vec![0.0; spec.rows * spec.cols])
+    });
+    exports.collect()
+}
+
 /// What prefixes of the denoise stage count: the numbers of its instructions, without taps and without those that go with
 /// the one before them.
 pub fn denoise_instructions(program: &Program) -> Result<Vec<u32>, LowerError> {

@@ -22,9 +22,7 @@ pub struct Sources<'a> {
 impl Sources<'_> {
     /// Values of a weight as they are stored.
     pub fn weight(&self, weight: WeightId) -> Result<&[bf16], LowerError> {
-        let spec = &self.program.weights[weight.0];
-        let tensor = self.checkpoint.tensor(&spec.tensor)?;
-        Ok(&tensor.values[spec.offset..][..spec.rows * spec.cols])
+        Ok(self.program.weights[weight.0].values(self.checkpoint)?)
     }
 
     /// One row of an imported table, for each pass from the row of `view` on.

@@ -147,7 +147,8 @@ instructions! {
     /// Compute: adds `count` moments, `step` bytes apart, in their order; gives mean and `1 / sqrt(variance + eps)` of rows of
     /// `width` values, `[rows, 2]` of f32.
     Combine = 33 { parts: u32, step: u32, count: u32, rows: u32, width: u32, eps: f32, out: u32, }
-    /// Compute: `out = (x - mean) * factor`, then `* (1 + scale) + shift` where given; blocks one tile wide.
+    /// Compute: `out = (x - mean) * factor`, then `* (1 + scale) + shift` where both are given; blocks one
+    /// tile wide.
     Normalise = 34 {
         x: u32, format: BlockFormat, row_tiles: u32, rows: u32, columns: u32, moments: u32,
         scale: Option<u32>, shift: Option<u32>, vector_step: u32, out: u32,

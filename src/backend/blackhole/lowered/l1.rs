@@ -45,10 +45,6 @@ impl L1Map {
         address
     }
 
-    pub fn bytes_used(&self) -> u32 {
-        self.regions.iter().map(|region| region.bytes).sum()
-    }
-
     /// The region that holds these bytes, wholly.
     pub fn holding(&self, address: u32, bytes: u32) -> Option<&Region> {
         let end = u64::from(address) + u64::from(bytes);

@@ -7,6 +7,7 @@ use crate::backend::blackhole::interpreter::tiles::Part;
 use crate::backend::blackhole::lowered::{BlockFormat, Instruction};
 use crate::backend::blackhole::numerics::tile::SIDE;
 use crate::backend::cpu::card::Moments;
+use crate::backend::cpu::norm::{self, Scaling};
 
 pub fn run(core: &mut CoreState<'_>, at: At<'_>, instruction: &Instruction) -> Result<(), Fault> {
     match instruction {
@@ -69,22 +70,25 @@ fn normalise(core: &mut CoreState<'_>, at: At<'_>, instruction: &Instruction) ->
     let part = Part::new(rows, columns);
     let block = core.column_block(at, x, format, row_tiles, part)?;
     let target = core.column_block(at, out, BlockFormat::Bf16, row_tiles, part)?;
-    let mut values = core.read(at, block, part)?;
+    let x = core.read(at, block, part)?;
     let statistics = core.pairs(at, moments.into(), rows)?;
-    let mut vector = |address: Option<u32>| {
-        address.map(|address| core.vector(at, address, vector_step, columns)).transpose()
+    let mut vector = |address: u32| -> Result<Vec<f32>, Fault> {
+        let values = core.vector(at, address, vector_step, columns)?;
+        Ok(values.iter().map(|value| value.to_f32()).collect())
     };
-    let (scale, shift) = (vector(scale)?, vector(shift)?);
-    for (row, [mean, factor]) in values.chunks_exact_mut(part.columns).zip(statistics) {
-        for (column, value) in row.iter_mut().enumerate() {
-            *value = (*value - mean) * factor;
-            if let Some(scale) = &scale {
-                *value *= 1.0 + scale[column].to_f32();
-            }
-            if let Some(shift) = &shift {
-                *value += shift[column].to_f32();
-            }
-        }
+    let vectors = match (scale, shift) {
+        (Some(scale), Some(shift)) => Some((vector(scale)?, vector(shift)?)),
+        (None, None) => None,
+        _ => return Err(Fault::NormVectors { place: at.place() }),
+    };
+    let scaling = match &vectors {
+        Some((scale, shift)) => Scaling::Modulated { scale, shift },
+        None => Scaling::None,
+    };
+    let mut values = vec![0.0; part.values()];
+    let rows = x.chunks_exact(part.columns).zip(statistics);
+    for (out, (x, [mean, factor])) in values.chunks_exact_mut(part.columns).zip(rows) {
+        norm::scale(x, mean, factor, scaling, out);
     }
     core.write(target, part, &values);
     Ok(())
