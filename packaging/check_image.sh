@@ -45,12 +45,10 @@ clean_up() {
 trap clean_up EXIT
 
 in_root() { chroot "$root" "$@"; }
-# As in the container: the image's variables, its user, and its entry point.
-in_container() {
-  chroot --userspec="$USER_NAME:$USER_NAME" "$root" env -i PATH="$PATH" HOME=/var/lib/gr00t-blackhole ROS_DISTRO="$ROS_DISTRO" \
-    ROS_LOG_DIR=/var/lib/gr00t-blackhole/log HF_HOME=/var/cache/gr00t-blackhole/huggingface \
-    GR00T_CACHE_DIR=/var/cache/gr00t-blackhole/prepared ROS_DOMAIN_ID=$DOMAIN "$@"
-}
+# What runs a command as in the container: with the image's variables and user.
+container=(chroot --userspec="$USER_NAME:$USER_NAME" "$root" env -i PATH="$PATH" HOME=/var/lib/gr00t-blackhole
+  ROS_DISTRO="$ROS_DISTRO" ROS_LOG_DIR=/var/lib/gr00t-blackhole/log HF_HOME=/var/cache/gr00t-blackhole/huggingface
+  GR00T_CACHE_DIR=/var/cache/gr00t-blackhole/prepared ROS_DOMAIN_ID="$DOMAIN")
 
 # --- A bare Debian of this host's release ---
 
@@ -121,8 +119,7 @@ check_settings() {
 
 # --- Running, as in a container ---
 
-program() { in_container "$SHARED/entrypoint.sh" "$@"; }
-healthy() { in_container "$SHARED/healthcheck.sh" "$@"; }
+healthy() { "${container[@]}" "$SHARED/healthcheck.sh" "$@"; }
 
 # until_healthy PID: waits until the health check passes, while the process lives.
 until_healthy() {
@@ -137,7 +134,8 @@ until_healthy() {
 # afterwards. The arguments of the health check are in `health`.
 served() {
   local pid
-  program "$@" &
+  # Not by a function, whose process would be the shell's.
+  "${container[@]}" "$SHARED/entrypoint.sh" "$@" &
   pid=$!
   until_healthy "$pid" || return
   kill -TERM "$pid"
@@ -154,7 +152,7 @@ run_http() {
   local health=(http "http://$HTTP")
   served serve --http "$HTTP" --snapshot "$CHECKPOINT" --embodiment gr1
 }
-make_checkpoint() { program synth --version n16 --size tiny --out "$CHECKPOINT"; }
+make_checkpoint() { "${container[@]}" "$SHARED/entrypoint.sh" synth --version n16 --size tiny --out "$CHECKPOINT"; }
 
 remove_package() {
   in_root dpkg --purge "$(dpkg-deb -f "$deb" Package)" && [ ! -e "$root/etc/gr00t-blackhole" ] &&
