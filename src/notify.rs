@@ -23,7 +23,9 @@ pub async fn keep_alive<F>(mut alive: impl FnMut() -> F)
 where
     F: Future<Output = bool>,
 {
-    let Some(limit) = sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero()) else { return };
+    let Some(limit) = sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero()) else {
+        return;
+    };
     let mut beat = tokio::time::interval(period(limit));
     loop {
         beat.tick().await;

@@ -95,7 +95,8 @@ impl Manifest {
     pub fn new(version: Version, release: &Release, owner: &str) -> Option<Self> {
         let revision = release.weights.revision.clone()?;
         let model = model_name(release);
-        let (name, repo) = (format!("{}-p150", model.to_lowercase()), format!("{owner}/{model}-p150"));
+        let (name, repo) =
+            (format!("{}-p150", model.to_lowercase()), format!("{owner}/{model}-p150"));
         Some(Self {
             schema: SCHEMA,
             weights: Weights {
@@ -115,7 +116,9 @@ impl Manifest {
             },
             verify: vec![
                 format!("from {APP}.app import app; assert app"),
-                format!("import subprocess; from {APP}.app import PROGRAM; subprocess.run([PROGRAM, '--version'], check=True)"),
+                format!(
+                    "import subprocess; from {APP}.app import PROGRAM; subprocess.run([PROGRAM, '--version'], check=True)"
+                ),
             ],
             card: Card {
                 description: LitString(description(version).to_owned()),

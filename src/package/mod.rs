@@ -44,7 +44,9 @@ pub enum PackageError {
         "{version} has no revision in {origin}, and a package has to name one; `gr00t_blackhole weights lock` fills it in"
     )]
     NoRevision { version: Version, origin: String },
-    #[error("'{owner}' owns no repository: letters, digits, '-', '_' and '.' are accepted, 1 to 96 of them")]
+    #[error(
+        "'{owner}' owns no repository: letters, digits, '-', '_' and '.' are accepted, 1 to 96 of them"
+    )]
     Owner { owner: String },
     #[error("cannot write {}: {error}", path.display())]
     Write { path: PathBuf, error: io::Error },
@@ -59,7 +61,12 @@ pub enum PackageError {
 ///
 /// # Errors
 /// A version that the lock file does not pin, an owner that is none, or what the file system reports.
-pub fn write(version: Version, lock: &Lock, options: &Options, out: &Path) -> Result<PathBuf, PackageError> {
+pub fn write(
+    version: Version,
+    lock: &Lock,
+    options: &Options,
+    out: &Path,
+) -> Result<PathBuf, PackageError> {
     check_owner(&options.owner)?;
     let manifest = Manifest::new(version, lock.release(version)?, &options.owner)
         .ok_or_else(|| PackageError::NoRevision { version, origin: lock.origin().to_string() })?;
@@ -76,7 +83,8 @@ pub fn write(version: Version, lock: &Lock, options: &Options, out: &Path) -> Re
         (app.join("__init__.py"), ""),
         (app.join("app.py"), APP_TEXT),
     ] {
-        whole::write(&path, text.as_bytes()).map_err(|error| PackageError::Write { path, error })?;
+        whole::write(&path, text.as_bytes())
+            .map_err(|error| PackageError::Write { path, error })?;
     }
     copy_program(&options.program, &app.join(PROGRAM))?;
     Ok(folder)
