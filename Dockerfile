@@ -26,8 +26,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     source "/opt/ros/$ROS_DISTRO/setup.bash" && /source/packaging/image/build.sh /source /workspace
 
 FROM ros:${ROS_DISTRO}-ros-core
-COPY packaging/image/install.sh packaging/image/entrypoint.sh packaging/image/healthcheck.sh packaging/image/healthcheck.py \
-     /usr/lib/gr00t-blackhole/
+COPY packaging/image/install.sh packaging/image/healthcheck.sh packaging/image/healthcheck.py /usr/lib/gr00t-blackhole/
 RUN --mount=type=bind,from=build,source=/source/out/deb,target=/deb \
     /usr/lib/gr00t-blackhole/install.sh /deb/*.deb
 ENV HOME=/var/lib/gr00t-blackhole \
@@ -42,5 +41,5 @@ WORKDIR /var/lib/gr00t-blackhole
 HEALTHCHECK --interval=30s --timeout=20s --start-period=15m --retries=3 \
     CMD ["/usr/lib/gr00t-blackhole/healthcheck.sh", "node"]
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["/usr/lib/gr00t-blackhole/entrypoint.sh"]
+ENTRYPOINT ["/usr/bin/gr00t_blackhole"]
 CMD ["node", "--ros-args", "--params-file", "/etc/gr00t-blackhole/node.yaml"]

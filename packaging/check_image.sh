@@ -3,7 +3,7 @@
 # by image/install.sh, then the node and the HTTP server run as in a container, with their health checks. Ends with what
 # was not run. Needs root, debootstrap, and a package from packaging/check_deb.sh.
 #
-#   packaging/check_image.sh [--tools]      --tools: the build stage's tools are installed, too (150 MB of packages)
+#   packaging/check_image.sh [--tools]      --tools: the build stage's tools are installed, too (some minutes)
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck disable=SC1091
@@ -27,23 +27,19 @@ if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
 fi
 [ -n "${GR00T_BLACKHOLE_LOCAL_ROS:-}" ] ||
   die "The bare root file system gets its ROS 2 from the project-local one: run scripts/setup.sh --local first."
-# Mounts and processes of the check end with it.
-if [ -z "${INSIDE_CHECK_IMAGE:-}" ]; then
-  INSIDE_CHECK_IMAGE=yes exec unshare --mount --pid --fork --kill-child "${BASH_SOURCE[0]}" "$@"
+# The check runs in namespaces of its own, with which its mounts and processes end. Only then, out here, where nothing was
+# ever mounted, is the root file system removed.
+if [ -z "${CHECK_IMAGE_ROOT:-}" ]; then
+  exec 9>"/tmp/gr00t_blackhole_domain_$DOMAIN.lock"
+  flock 9
+  root=$(mktemp -d)
+  trap 'rm -rf --one-file-system "$root"' EXIT
+  CHECK_IMAGE_ROOT=$root unshare --mount --propagation private --pid --fork --kill-child "${BASH_SOURCE[0]}" "$@"
+  exit
 fi
 
-exec 9>"/tmp/gr00t_blackhole_domain_$DOMAIN.lock"
-flock 9
-
 deb=$(built_deb)
-root=$(mktemp -d)
-clean_up() {
-  umount --recursive "$root" 2>/dev/null || true
-  # Nothing that is still mounted may be removed with it.
-  rm -rf --one-file-system "$root"
-}
-trap clean_up EXIT
-
+root=$CHECK_IMAGE_ROOT
 in_root() { chroot "$root" "$@"; }
 # What runs a command as in the container: with the image's variables and user.
 container=(chroot --userspec="$USER_NAME:$USER_NAME" "$root" env -i PATH="$PATH" HOME=/var/lib/gr00t-blackhole
@@ -56,6 +52,7 @@ bare_root() {
   local codename
   codename=$(. /etc/os-release && echo "$VERSION_CODENAME") &&
     debootstrap --variant=minbase "$codename" "$root" &&
+    chmod 755 "$root" &&
     cp -L /etc/resolv.conf /etc/hosts "$root/etc/" &&
     mount -t proc proc "$root/proc" &&
     mount --rbind /dev "$root/dev" &&
@@ -106,7 +103,7 @@ install_tools() {
 }
 
 install_package() {
-  install -D -m 755 -t "$root$SHARED" "$PACKAGING"/image/{install,entrypoint,healthcheck}.sh "$PACKAGING/image/healthcheck.py" &&
+  install -D -m 755 -t "$root$SHARED" "$PACKAGING"/image/{install,healthcheck}.sh "$PACKAGING/image/healthcheck.py" &&
     cp "$deb" "$root/tmp/gr00t-blackhole.deb" &&
     in_root "$SHARED/install.sh" /tmp/gr00t-blackhole.deb
 }
@@ -135,7 +132,7 @@ until_healthy() {
 served() {
   local pid
   # Not by a function, whose process would be the shell's.
-  "${container[@]}" "$SHARED/entrypoint.sh" "$@" &
+  "${container[@]}" /usr/bin/gr00t_blackhole "$@" &
   pid=$!
   until_healthy "$pid" || return
   kill -TERM "$pid"
@@ -152,7 +149,7 @@ run_http() {
   local health=(http "http://$HTTP")
   served serve --http "$HTTP" --snapshot "$CHECKPOINT" --embodiment gr1
 }
-make_checkpoint() { "${container[@]}" "$SHARED/entrypoint.sh" synth --version n16 --size tiny --out "$CHECKPOINT"; }
+make_checkpoint() { "${container[@]}" /usr/bin/gr00t_blackhole synth --version n16 --size tiny --out "$CHECKPOINT"; }
 
 remove_package() {
   in_root dpkg --purge "$(dpkg-deb -f "$deb" Package)" && [ ! -e "$root/etc/gr00t-blackhole" ] &&
