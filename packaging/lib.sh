@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
 
+# shellcheck disable=SC2034
 readonly PACKAGING=$ROOT/packaging
 DEB_OUT=$ROOT/out/deb
 
