@@ -177,3 +177,20 @@ fn quickstart(repo: &str, name: &str) -> String {
          The server is `{PROGRAM} serve`; it computes on the processor of the host, not yet on the card."
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::weights::lock::{BUILT_IN, Lock, Origin};
+
+    #[test]
+    fn a_release_that_is_not_pinned_has_no_manifest() {
+        let lock = Lock::parse(BUILT_IN, Origin::BuiltIn).expect("the built-in lock file");
+        for version in Version::ALL {
+            let mut release = lock.release(version).expect("a release").clone();
+            assert!(Manifest::new(version, &release, "you").is_some());
+            release.weights.revision = None;
+            assert!(Manifest::new(version, &release, "you").is_none());
+        }
+    }
+}
