@@ -1,6 +1,14 @@
 # The node: cargo against the interfaces that this build generates.
 include(${CMAKE_CURRENT_LIST_DIR}/interface_hash.cmake)
 
+# r2r refuses as well, but in the middle of cargo's log.
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/distributions.txt _buildable REGEX "^[a-z]+ +yes ")
+list(TRANSFORM _buildable REPLACE " .*" "")
+if(NOT "$ENV{ROS_DISTRO}" IN_LIST _buildable)
+  list(JOIN _buildable ", " _buildable)
+  message(FATAL_ERROR "The node cannot be built for ROS 2 '$ENV{ROS_DISTRO}': source the setup.bash of one of ${_buildable}.")
+endif()
+
 find_program(CARGO cargo HINTS "$ENV{HOME}/.cargo/bin" REQUIRED)
 set(_cargo_target "${GR00T_BLACKHOLE_CARGO_TARGET_DIR}")
 if(NOT _cargo_target)

@@ -9,8 +9,9 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# The distributions that r2r (see Cargo.toml) can be built for, of those that are alive.
-readonly KNOWN_DISTROS="humble iron jazzy rolling"
+# The distributions that r2r can be built for.
+KNOWN_DISTROS=$(awk '!/^#/ && $2 == "yes" { printf "%s%s", between, $1; between = " " }' "$ROOT/ros/distributions.txt")
+readonly KNOWN_DISTROS
 readonly VENV=$ROS_DIR/venv
 readonly LOCK=$ROOT/ros/requirements-jazzy.lock
 readonly PATCHES=$ROOT/ros/patch_wheels.sh

@@ -120,7 +120,7 @@ fn real_widths_agree_in_every_tap_and_action() {
 
 /// Needs 7 GB of disk, 7 GB of memory and some minutes.
 #[test]
-#[ignore = "writes and runs the full 3B model; see the README"]
+#[ignore = "writes and runs the full 3B model; see docs/measurements.md"]
 fn full_size_agrees_in_every_tap_and_action() {
     let (Some(dir), Some(tokenizer)) = (shared("golden/n16/full"), tokenizer::real("n16")) else {
         return;

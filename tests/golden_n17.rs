@@ -134,7 +134,7 @@ const SETTINGS: [&str; 4] =
 
 /// Needs 7 GB of disk, 8 GB of memory and some minutes.
 #[test]
-#[ignore = "writes and runs the full 3B model; see the README"]
+#[ignore = "writes and runs the full 3B model; see docs/measurements.md"]
 fn full_size_agrees_in_every_tap_and_action() {
     let (Some(dir), Some(tokenizer)) = (shared("golden/n17/full"), tokenizer::real("n17")) else {
         return;

@@ -8,6 +8,7 @@ mod contract;
 mod doctor;
 mod fidelity;
 mod golden;
+mod package;
 mod plan;
 mod policy_args;
 mod predict;
@@ -70,6 +71,7 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     Fidelity(fidelity::FidelityArgs),
     Golden(golden::GoldenArgs),
+    Package(package::PackageArgs),
     Plan(Box<plan::PlanArgs>),
     Predict(predict::PredictArgs),
     MakeRecording(recording::MakeRecordingArgs),
@@ -135,6 +137,7 @@ pub fn run() -> anyhow::Result<()> {
         Command::Doctor(args) => doctor::run(&args),
         Command::Fidelity(args) => fidelity::run(&args),
         Command::Golden(args) => golden::run(&args),
+        Command::Package(args) => package::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::MakeRecording(args) => recording::run(&args),

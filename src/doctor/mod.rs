@@ -3,6 +3,7 @@
 //! Each check is a function of what was read, listed or heard, and gives one [`Finding`] or more with the fix.
 
 mod checkpoint;
+mod distributions;
 pub mod finding;
 mod given;
 mod machine;

@@ -2,17 +2,16 @@
 
 use std::path::Path;
 
+use super::distributions;
 use super::finding::Finding;
 use super::system::System;
 
 /// The profile that the package brings for camera drivers.
 const SHIPPED: &str = include_str!("../../config/fastdds_large_images.xml");
-/// What Fast DDS 2 reads: Humble, Iron, Jazzy.
+/// What Fast DDS 2 reads.
 const VARIABLE_2: &str = "FASTRTPS_DEFAULT_PROFILES_FILE";
-/// What Fast DDS 3 reads: Kilted and later.
+/// What Fast DDS 3 reads.
 const VARIABLE_3: &str = "FASTDDS_DEFAULT_PROFILES_FILE";
-/// Distributions with Fast DDS 2.
-const FAST_DDS_2: [&str; 3] = ["humble", "iron", "jazzy"];
 const SUBJECT: &str = "Fast DDS profile";
 
 /// The profile that is in force here.
@@ -72,7 +71,7 @@ pub fn check(system: &System) -> (Finding, Profile) {
 }
 
 fn reads_the_old_variable(system: &System) -> bool {
-    system.variable("ROS_DISTRO").is_some_and(|distro| FAST_DDS_2.contains(&distro))
+    system.variable("ROS_DISTRO").and_then(distributions::fast_dds) == Some(2)
 }
 
 /// Size of the largest shared-memory segment in a profile, bytes.

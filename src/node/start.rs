@@ -25,9 +25,10 @@ use super::remap::ros_arguments;
 use super::rosout;
 use super::runtime::{NodeClock, locked};
 use super::services;
-use super::spin::{self, Spinner};
+use super::spin::{self, NodeHandle, Spinner};
 use crate::cli::WrongUsage;
 use crate::contract::Version;
+use crate::notify;
 
 /// Default name of the node; topics of its own are below it.
 const NODE_NAME: &str = "policy";
@@ -138,6 +139,7 @@ async fn live(mut node: Node, params: Params, mut end: Ends) -> Result<Ended> {
     let diagnostics = Diagnostics::new(&mut node)?;
     let spinner = Spinner::spawn(node, asked, fault.clone())?;
     tasks.push(Box::pin(graph::watch_name(core.clone(), handle.clone())));
+    tasks.push(Box::pin(keep_alive(handle.clone())));
     let engine = Engine::new(core.clone(), server, inbox, events.clone());
     let known = core.clone();
     let manager = Arc::new(Manager::new(core, handle, events, fault, transitions, controller));
@@ -186,17 +188,22 @@ async fn until_the_end(
         started = start(manager, autostart) => started,
         () = end.wait() => {
             info!("ended while loading");
+            notify::stopping();
             manager.hurry();
             return Ok(Ended::Abandoned);
         }
     };
     let fault = match started {
         Err(reason) => Some(reason),
-        Ok(()) => tokio::select! {
-            () = end.wait() => None,
-            fault = faults.recv() => fault.map(|fault| anyhow!(fault)),
-        },
+        Ok(()) => {
+            notify::ready();
+            tokio::select! {
+                () = end.wait() => None,
+                fault = faults.recv() => fault.map(|fault| anyhow!(fault)),
+            }
+        }
     };
+    notify::stopping();
     manager.hurry();
     // In the middle of a transition there is no way to shut down; the process ends all the same.
     let shut_down = tokio::time::timeout(END_LIMIT, manager.make(&Asked::label("shutdown"))).await;
@@ -205,6 +212,11 @@ async fn until_the_end(
         None if matches!(shut_down, Ok(Ok(()))) => Ok(Ended::Clean),
         None => Ok(Ended::Abandoned),
     }
+}
+
+/// Tells the service manager that the node lives while the thread that receives messages answers.
+async fn keep_alive(node: NodeHandle) {
+    notify::keep_alive(|| async { node.ask(|_| ()).await.is_ok() }).await;
 }
 
 /// Configures and activates, if the node is to do so by itself.

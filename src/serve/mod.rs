@@ -12,4 +12,4 @@ mod model;
 pub mod run;
 pub mod smoke;
 
-pub use model::{Demo, Model, ModelError, ModelOptions};
+pub use model::{Demo, Model, ModelError, ModelOptions, documented_robot};

@@ -37,6 +37,13 @@ impl Documented {
     }
 }
 
+/// Embodiment and layout that the documents serve of a version, where nothing else is asked for.
+pub fn documented_robot(version: Version) -> (&'static str, &'static str) {
+    let of_version = DOCUMENTED.iter().find(|layout| layout.version == version);
+    let layout = of_version.expect("every version has one");
+    (layout.embodiment, layout.name)
+}
+
 /// What to load, and how it is looked at before it is served.
 #[derive(Clone, Debug)]
 pub struct ModelOptions {
@@ -257,6 +264,10 @@ mod tests {
         ] {
             let (name, limit) = layout(version, tag, wanted).expect(tag);
             assert_eq!((name.as_str(), limit), expected);
+        }
+        for version in Version::ALL {
+            let (tag, name) = documented_robot(version);
+            assert_eq!(layout(version, tag, None).expect(tag).0, name);
         }
         let refused = layout(Version::N15, "gr1", Some("droid")).expect_err("other").to_string();
         assert!(refused.contains("'droid'") && refused.contains("there is 'gr1'"), "{refused}");

@@ -10,6 +10,7 @@ use tracing::{info, warn};
 use super::engine::{self, Ended, Engine};
 use super::http::{self, App, Identity, Server, Token};
 use super::model::{Model, ModelError, ModelOptions};
+use crate::notify;
 
 /// What to serve, and how.
 #[derive(Debug)]
@@ -67,8 +68,11 @@ async fn serve(
         engine.started().await;
         if engine.model().is_ok() {
             info!("Application startup complete: http://{address} answers");
+            notify::ready();
         }
     });
+    // That this task runs shows that those of the connections do.
+    let living = tokio::spawn(notify::keep_alive(|| std::future::ready(true)));
     let outcome = tokio::select! {
         outcome = failed(ended) => outcome,
         () = signals.next() => {
@@ -77,6 +81,8 @@ async fn serve(
         }
     };
     told.abort();
+    living.abort();
+    notify::stopping();
     stop.send_replace(true);
     tokio::select! {
         ended = serving => ended.context("the HTTP server panicked")?,

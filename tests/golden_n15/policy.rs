@@ -50,7 +50,7 @@ fn tiny_cases_agree_in_every_tap_and_action() {
 
 /// Needs 6 GB of disk, 6 GB of memory and some minutes.
 #[test]
-#[ignore = "writes and runs the full 3B model; see the README"]
+#[ignore = "writes and runs the full 3B model; see docs/measurements.md"]
 fn full_size_agrees_in_every_tap_and_action() {
     let (Some(golden), Some(tokenizer)) = (shared("golden/n15/full"), tokenizer::real("n15"))
     else {

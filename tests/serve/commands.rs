@@ -22,14 +22,14 @@ fn program() -> Command {
 }
 
 /// A server that runs as a program of its own.
-struct Running {
+pub struct Running {
     child: Child,
     url: String,
     _folder: TempDir,
 }
 
 impl Running {
-    fn start(version: Version, folder: TempDir, variables: &[(&str, &str)]) -> Self {
+    pub fn start(version: Version, folder: TempDir, variables: &[(&str, &str)]) -> Self {
         let mut child = program()
             .args([
                 "serve",
@@ -60,7 +60,7 @@ impl Running {
     }
 
     /// Asks the server to end; what it has logged.
-    fn end(mut self) -> String {
+    pub fn end(mut self) -> String {
         let id = self.child.id().to_string();
         let told = Command::new("kill").args(["-TERM", &id]).status().expect("kill");
         assert!(told.success());
