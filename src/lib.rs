@@ -33,5 +33,7 @@ pub mod recording;
 mod regular;
 pub mod replay;
 pub mod rotation;
+pub mod serve;
+mod throttle;
 pub mod weights;
 mod words;

@@ -1,0 +1,3 @@
+//! The policy for programs that are not on ROS.
+
+pub mod arrays;
