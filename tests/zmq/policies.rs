@@ -101,26 +101,25 @@ fn assert_actions(actions: &Value<'_>, prefix: &str, chunk: &ActionChunk) {
 #[test]
 fn served_bytes_are_those_of_predict() {
     let folder = TempDir::new().unwrap();
-    for version in Version::ALL {
+    // The dialect is no matter of the version's; one for each saves predictions.
+    for (version, dialect) in Version::ALL.into_iter().zip(DIALECTS) {
         let mut policy = policy(version, folder.path());
         let mut observation = policy.made_up_observation().unwrap();
         observation.stamp_ns = 0;
         let chunk = policy.predict(&observation, &PredictOptions::default()).unwrap();
         let key = policy.embodiment().language_key.clone();
         let mut handler = Handler::new(policy, Settings::default());
-        for dialect in DIALECTS {
-            let request = get_action(in_envelope(nested(&observation, &key)), dialect);
-            let answer = handler.handle(&request);
-            assert_eq!(handler.handle(&request), answer);
-            let message = decode(&answer).unwrap();
-            assert_eq!(message.dialect, Some(dialect));
-            let Value::List(items) = message.value else { panic!("{:?}", error_of(&answer)) };
-            assert_actions(&items[0], "", &chunk);
-            assert_eq!(items[1], Value::Map(Map::default()));
+        let request = get_action(in_envelope(nested(&observation, &key)), dialect);
+        let answer = handler.handle(&request);
+        assert_eq!(handler.handle(&request), answer);
+        let message = decode(&answer).unwrap();
+        assert_eq!(message.dialect, Some(dialect));
+        let Value::List(items) = message.value else { panic!("{:?}", error_of(&answer)) };
+        assert_actions(&items[0], "", &chunk);
+        assert_eq!(items[1], Value::Map(Map::default()));
 
-            let answer = handler.handle(&get_action(flat(&observation, &key), dialect));
-            assert_actions(&decode(&answer).unwrap().value, "action.", &chunk);
-        }
+        let answer = handler.handle(&get_action(flat(&observation, &key), dialect));
+        assert_actions(&decode(&answer).unwrap().value, "action.", &chunk);
         let configs = handler.handle(&plain("get_modality_config", None));
         assert_eq!(error_of(&configs), None);
     }
@@ -147,23 +146,23 @@ fn concurrent_requests_get_the_answers_of_sequential_ones() {
     let mut policy = policy(Version::N16, folder.path());
     let observation = policy.made_up_observation().unwrap();
     let key = policy.embodiment().language_key.clone();
-    let requests: Vec<Vec<u8>> = ["pick the pear", "pour", "stop"]
+    let requests: Vec<Vec<u8>> = ["pick the pear", "pour"]
         .map(|instruction| Observation { instruction: instruction.into(), ..observation.clone() })
         .iter()
         .map(|observation| get_action(in_envelope(nested(observation, &key)), DIALECTS[1]))
         .collect();
     let mut handler = Handler::new(policy, Settings::default());
     let answers: Vec<Vec<u8>> = requests.iter().map(|request| handler.handle(request)).collect();
-    assert!(answers[0] != answers[1] && answers[1] != answers[2]);
+    assert_ne!(answers[0], answers[1]);
 
     let serving = Serving::start(self::policy(Version::N16, folder.path()), Settings::default());
     thread::scope(|scope| {
-        for first in 0..3 {
+        for first in 0..2 {
             let (requests, answers) = (&requests, &answers);
             let address = serving.address;
             scope.spawn(move || {
                 let mut client = Client::connect(address);
-                for at in (0..3).cycle().skip(first).take(6) {
+                for at in (0..2).cycle().skip(first).take(2) {
                     assert_eq!(client.ask(&requests[at]), answers[at], "{at}");
                 }
             });
