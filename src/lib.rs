@@ -35,5 +35,7 @@ pub mod replay;
 pub mod rotation;
 pub mod serve;
 mod throttle;
+mod unique_keys;
 pub mod weights;
+mod whole;
 mod words;

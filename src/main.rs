@@ -1,5 +1,6 @@
 //! The `gr00t_blackhole` binary: see [`gr00t_blackhole::cli`].
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use gr00t_blackhole::cli::{WrongUsage, visible};
@@ -11,7 +12,8 @@ fn main() -> ExitCode {
     match gr00t_blackhole::cli::run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", visible(&format!("{error:#}")));
+            // Where nothing can be said, the status says it.
+            let _ = writeln!(std::io::stderr(), "error: {}", visible(&format!("{error:#}")));
             match error.downcast_ref::<WrongUsage>() {
                 Some(_) => ExitCode::from(WRONG_USAGE),
                 None => ExitCode::FAILURE,

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
-use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::contract::{Frame, Noise, Observation};
 use crate::picture;
 use crate::regular;
+use crate::unique_keys::unique;
 
 /// A larger file is no observation, and no picture that a policy takes.
 const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -85,36 +85,6 @@ impl<'de> Visitor<'de> for PicturesVisitor {
             return Err(A::Error::invalid_length(0, &self));
         }
         Ok(Pictures(paths))
-    }
-}
-
-/// A map whose keys may stand once only; serde would keep the last and say nothing.
-fn unique<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    deserializer.deserialize_map(UniqueKeys(PhantomData))
-}
-
-struct UniqueKeys<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for UniqueKeys<T> {
-    type Value = BTreeMap<String, T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let mut map = BTreeMap::new();
-        while let Some(key) = entries.next_key::<String>()? {
-            if map.contains_key(&key) {
-                return Err(A::Error::custom(format!("the key '{key}' stands twice")));
-            }
-            map.insert(key, entries.next_value()?);
-        }
-        Ok(map)
     }
 }
 

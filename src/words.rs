@@ -38,6 +38,11 @@ pub fn names(names: &[impl AsRef<str>]) -> String {
     quoted.join(", ")
 }
 
+/// A number and what it counts: `1 thread`, `2 threads`.
+pub fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +70,12 @@ mod tests {
         assert_eq!(format!("{:.3}", Number(1e300)), "1.000e300");
         assert_eq!(format!("{:.3}", Number(1e-7)), "0.000");
         assert_eq!(numbers(&[0.1, -2.0, 1e300]), "0.1, -2, 1e300");
+    }
+
+    #[test]
+    fn one_of_a_thing_is_not_two_of_them() {
+        let texts = [0, 1, 2].map(|count| counted(count, "thread"));
+        assert_eq!(texts, ["0 threads", "1 thread", "2 threads"]);
     }
 
     #[test]

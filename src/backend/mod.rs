@@ -5,8 +5,10 @@ pub mod cpu;
 
 use std::time::Duration;
 
-use crate::backend::blackhole::numerics::DtypePolicy;
-use crate::backend::cpu::card::WeightBytes;
+use blackhole::numerics::DtypePolicy;
+use cpu::Numerics;
+use cpu::card::WeightBytes;
+
 use crate::contract::{PredictOptions, TapSink};
 use crate::encode::ModelInput;
 use crate::program::StageKind;
@@ -15,6 +17,9 @@ use crate::program::StageKind;
 pub trait Backend: Send {
     /// What it is, for logs: `cpu (2 threads)`.
     fn describe(&self) -> String;
+
+    /// Computes the requests that follow with these numbers.
+    fn set_numerics(&mut self, numerics: Numerics);
 
     /// Whether it computes what other backends are compared with: in f32, on the CPU.
     fn is_reference(&self) -> bool;

@@ -129,7 +129,8 @@ mod tests {
 
     #[test]
     fn what_comes_before_a_cut_is_a_prefix() {
-        let bytes: Vec<u8> = (0..2_000_000u32).flat_map(|n| (n * n).to_le_bytes()).collect();
+        let bytes: Vec<u8> =
+            (0..2_000_000u32).flat_map(|n| n.wrapping_mul(n).to_le_bytes()).collect();
         for (packing, packed) in
             [(Packing::Zstd, zstd::encode_all(&bytes[..], 1).unwrap()), (Packing::Lz4, lz4(&bytes))]
         {

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::bail;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, value_parser};
 
-use super::policy_args::{LoadArgs, PolicyArgs};
+use super::policy_args::{self, LoadArgs, PolicyArgs};
 use crate::contract::CancelToken;
-use crate::golden::{self, Golden};
+use crate::golden::{self, GateError, Golden, Held};
 use crate::observation_file;
 use crate::policy::Policy;
 
@@ -24,6 +24,10 @@ enum GoldenCommand {
     /// a robot depends on it.
     Record(RecordArgs),
     /// Predict from the observation of a golden and compare, group by group.
+    ///
+    /// A line a group: PCC is Pearson's correlation and concordance Lin's, both over all steps and columns of the group;
+    /// max|d| is the largest difference, behind it the largest value of the golden, in the unit of the group. Exit
+    /// status: 0 if every group reaches the floor, 1 if not.
     Check(CheckArgs),
 }
 
@@ -48,16 +52,11 @@ struct CheckArgs {
     #[arg(long)]
     golden: Option<PathBuf>,
     /// Lowest correlation and concordance of every action group that passes.
-    #[arg(long, default_value_t = golden::DEFAULT_FLOOR, value_parser = floor)]
+    #[arg(long, default_value_t = golden::DEFAULT_FLOOR, value_parser = policy_args::floor)]
     floor: f64,
     /// Predictions, all of which have to give the same bytes.
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 2, value_parser = value_parser!(u32).range(1..))]
     times: u32,
-}
-
-fn floor(text: &str) -> Result<f64, String> {
-    let floor = text.parse().ok().filter(|floor| (0.0..=1.0).contains(floor));
-    floor.ok_or_else(|| "a number from 0 to 1 is needed".to_owned())
 }
 
 pub fn run(args: &GoldenArgs) -> anyhow::Result<()> {
@@ -94,8 +93,18 @@ fn check(args: &CheckArgs) -> anyhow::Result<()> {
         let place = golden::place(policy.snapshot(), &tag)?;
         bail!("there is no golden in {}; make one with `golden record`", place.display());
     };
-    let agreement =
-        golden::check(&mut policy, &dir, args.floor, args.times, &CancelToken::default())?;
-    let lines = agreement.0.iter().map(|group| format!("{group}\n"));
-    super::print(&lines.collect::<String>())
+    let cancel = CancelToken::default();
+    let Held { agreement, golden_of } =
+        match golden::check(&mut policy, &dir, args.floor, args.times, &cancel) {
+            Err(GateError::Policy(error)) => policy_args::with_numbers(&policy, Err(error)),
+            checked => Ok(checked?),
+        }?;
+    let lines: String = agreement.0.iter().map(|group| format!("{group}\n")).collect();
+    super::print(&format!(
+        "{}\n{}, against {} in {}\n{lines}",
+        agreement.verdict(args.floor),
+        policy.backend(),
+        golden_of,
+        dir.display()
+    ))
 }

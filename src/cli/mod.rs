@@ -3,6 +3,7 @@
 //! Exit status: 0 success, 1 failure with one sentence on standard error, 2 wrong usage.
 
 mod bag;
+mod bench_http;
 mod contract;
 mod doctor;
 mod fidelity;
@@ -13,6 +14,8 @@ mod predict;
 mod progress;
 mod replay;
 mod reproduce;
+mod serve;
+mod smoke;
 mod synth;
 mod weights;
 
@@ -62,6 +65,7 @@ enum Command {
     #[cfg(feature = "ros")]
     Node(start::NodeArgs),
     Bag(bag::BagArgs),
+    BenchHttp(bench_http::BenchHttpArgs),
     Contract(contract::ContractArgs),
     Doctor(doctor::DoctorArgs),
     Fidelity(fidelity::FidelityArgs),
@@ -72,6 +76,8 @@ enum Command {
     #[cfg(feature = "ros")]
     Play(play::PlayArgs),
     Replay(Box<replay::ReplayArgs>),
+    Serve(Box<serve::ServeArgs>),
+    Smoke(smoke::SmokeArgs),
     Synth(synth::SynthArgs),
     #[cfg(feature = "ros")]
     Watch(watch::WatchArgs),
@@ -124,6 +130,7 @@ pub fn run() -> anyhow::Result<()> {
         #[cfg(feature = "ros")]
         Command::Node(args) => start::run(&args),
         Command::Bag(args) => bag::run(&args),
+        Command::BenchHttp(args) => bench_http::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Fidelity(args) => fidelity::run(&args),
@@ -134,6 +141,8 @@ pub fn run() -> anyhow::Result<()> {
         #[cfg(feature = "ros")]
         Command::Play(args) => play::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::Smoke(args) => smoke::run(&args),
         Command::Synth(args) => synth::run(&args),
         #[cfg(feature = "ros")]
         Command::Watch(args) => watch::run(&args),

@@ -10,9 +10,9 @@ use crate::backend::blackhole::core_map;
 use crate::backend::blackhole::cost::{Assumptions, RATES, Rate, Rates};
 use crate::backend::blackhole::numerics::{DtypePolicy, MathFidelity};
 use crate::contract::Version;
-use crate::plan::{self, PlanError, Planned, Request, Wanted};
+use crate::plan::{self, PlanError, Planned, Prompt, Request, Wanted};
 
-/// Plan what a request would cost on a Blackhole card; needs neither card nor weights.
+/// Plan what a request would cost on a Blackhole card, without one, and without weights.
 ///
 /// Every operation is counted from its shapes: bytes of DRAM by bank, bytes through the network on chip, products of tiles,
 /// instructions of the vector unit; documented rates make times of them. The layout is that of the serving documents'
@@ -23,25 +23,23 @@ pub struct PlanArgs {
     /// The released network of a version: n15, n16 or n17.
     #[arg(long, group = "network")]
     version: Option<Version>,
-    /// The network of a snapshot directory instead.
+    /// The network of a snapshot directory instead, which has to be complete.
     #[arg(long, group = "network")]
     snapshot: Option<PathBuf>,
-    /// Pictures: cameras times frames per camera.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help = images())]
     images: Option<usize>,
-    /// Tokens of the instruction.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help = text_tokens())]
     text_tokens: Option<usize>,
     /// Rows and columns of patches of a picture, n17 only (default 16x28).
     #[arg(long, value_name = "ROWSxCOLUMNS", value_parser = grid)]
     grid: Option<[usize; 2]>,
-    /// Count what depends on the instruction alone, which is otherwise kept from the request before.
+    /// Count what depends on the instruction alone, which is otherwise kept from the request before; only n16 has such work.
     #[arg(long)]
     new_instruction: bool,
     /// Leave out the vision work of the older half of the pictures, which were seen as new ones before; n17 only.
     #[arg(long)]
     history_cache: bool,
-    /// Which weights are bfp8_b. `mixed` takes the least time; the serving documents have `mixed_dit`.
+    /// Which weights are bfp8_b. `mixed` takes the least time; the serving documents have `mixed_dit`, and so has `fidelity`.
     #[arg(long, value_enum, default_value_t = DtypePolicy::Mixed)]
     dtype_policy: DtypePolicy,
     /// How many bits of its operands the matrix engine multiplies.
@@ -50,7 +48,7 @@ pub struct PlanArgs {
     /// Where the readers of the persistent program stand.
     #[arg(long, value_enum, default_value_t)]
     core_layout: core_map::Layout,
-    /// Another rate; may be repeated. `--help` lists them.
+    /// Another rate; may be repeated for other rates. `--help` lists them.
     #[arg(long, value_name = "NAME=VALUE")]
     rate: Vec<String>,
     /// Write plan.json and plan.html into this folder.
@@ -59,6 +57,23 @@ pub struct PlanArgs {
     /// Print plan.json instead of tables.
     #[arg(long)]
     json: bool,
+}
+
+fn images() -> String {
+    format!(
+        "Pictures: cameras times frames per camera [default: {}]",
+        of_versions(|prompt| prompt.images())
+    )
+}
+
+fn text_tokens() -> String {
+    format!("Tokens of the instruction [default: {}]", of_versions(|prompt| prompt.text()))
+}
+
+/// Such as `n15 1, n16 1, n17 4`.
+fn of_versions(number: fn(Prompt) -> usize) -> String {
+    let versions = Version::ALL.map(|of| format!("{of} {}", number(Prompt::of(of))));
+    versions.join(", ")
 }
 
 /// All rates with their sources.
@@ -91,14 +106,16 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<()> {
     if args.json {
         return super::print(&(serde_json::to_string_pretty(&report)? + "\n"));
     }
-    super::print(&plan::text(&report))
+    let mut text = plan::text(&report);
+    if let Some(folder) = &args.out {
+        let path = |name: &str| folder.join(name).display().to_string();
+        text += &format!("\nWritten: {} and {}\n", path(plan::REPORT), path(plan::PAGE));
+    }
+    super::print(&text)
 }
 
 fn request(args: &PlanArgs) -> Result<Request, PlanError> {
-    let mut rates = Rates::default();
-    for text in &args.rate {
-        rates.set(text)?;
-    }
+    let rates = Rates::with(&args.rate)?;
     Ok(Request {
         wanted: Wanted { images: args.images, text_tokens: args.text_tokens, grid: args.grid },
         assumptions: Assumptions { policy: args.dtype_policy, fidelity: args.math_fidelity, rates },

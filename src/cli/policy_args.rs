@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, value_parser};
+use clap::{ArgGroup, Args, ValueEnum, value_parser};
 
 use super::WrongUsage;
 use crate::backend::blackhole::numerics::{Accumulation, DtypePolicy, MathFidelity};
 use crate::backend::cpu::Numerics;
 use crate::backend::cpu::card::CardNumerics;
 use crate::contract::{Letterbox, Version};
-use crate::policy::PolicyOptions;
+use crate::policy::{Policy, PolicyOptions};
 use crate::prepared::{self, Cache};
 
 /// A policy and the numbers that it computes with.
@@ -35,18 +35,19 @@ enum NumericsArg {
 
 /// Which policy is loaded.
 #[derive(Clone, Debug, Args)]
+#[command(group = ArgGroup::new("checkpoint").required(true).multiple(true))]
 pub struct LoadArgs {
     /// Snapshot directory of the checkpoint; default: the released one of --version in the hub cache.
-    #[arg(long, required_unless_present = "version")]
+    #[arg(long, env = "GR00T_WEIGHTS_DIR", group = "checkpoint")]
     snapshot: Option<PathBuf>,
     /// Version that the checkpoint has to be of: n15, n16 or n17; any if it is left out.
-    #[arg(long)]
+    #[arg(long, env = "GR00T_VERSION", group = "checkpoint")]
     version: Option<Version>,
     /// Directory with the tokenizer files; default: the snapshot's `tokenizer` folder, the snapshot itself, or the hub cache.
-    #[arg(long)]
+    #[arg(long, env = "GR00T_TOKENIZER_DIR")]
     tokenizer: Option<PathBuf>,
     /// Embodiment tag; may be left out when the checkpoint serves only one.
-    #[arg(long)]
+    #[arg(long, env = "GR00T_EMBODIMENT")]
     embodiment: Option<String>,
     /// Data config, N1.5 only; default: the tag's own, or the only one that fits the checkpoint's metadata.
     #[arg(long)]
@@ -74,6 +75,35 @@ pub struct CardArgs {
     /// What the card's sums of products are kept in; default: f32.
     #[arg(long, value_enum)]
     accumulation: Option<Accumulation>,
+}
+
+/// Reads a lowest agreement that passes.
+pub fn floor(text: &str) -> Result<f64, String> {
+    let floor = text.parse().ok().filter(|floor| (0.0..=1.0).contains(floor));
+    floor.ok_or_else(|| "a number from 0 to 1 is needed".to_owned())
+}
+
+/// Names the numbers of a policy that gave no answer, where they may be why.
+pub fn with_numbers<T, E>(policy: &Policy, answer: Result<T, E>) -> anyhow::Result<T>
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    match answer {
+        Err(error) if !policy.is_reference() => {
+            Err(anyhow::Error::new(error).context(format!("computed by {}", policy.backend())))
+        }
+        answer => Ok(answer?),
+    }
+}
+
+/// Which noise is taken where neither seed nor noise is given.
+pub fn seed_help() -> String {
+    let default = |version: &Version| format!("{} for {version}", version.default_seed());
+    let defaults: Vec<String> = Version::ALL.iter().map(default).collect();
+    format!(
+        "Seed of the initial noise; overrides the observation's seed or noise. Default: the observation's, or else {}",
+        defaults.join(", ")
+    )
 }
 
 impl PolicyArgs {
@@ -155,6 +185,17 @@ mod tests {
             assert_eq!(parse(wrong).expect_err(wrong).exit_code(), 2);
         }
     }
+
+    #[test]
+    fn a_snapshot_or_a_version_is_enough_and_one_is_needed() {
+        for enough in [&["--snapshot", "s"][..], &["--version", "n16"]] {
+            let both = [&["x"], enough].concat();
+            assert!(Line::try_parse_from(both).is_ok(), "{enough:?}");
+        }
+        let refused = Line::try_parse_from(["x"]).expect_err("neither").to_string();
+        assert!(refused.contains("--snapshot") && refused.contains("--version"), "{refused}");
+    }
+
     #[test]
     fn numbers_of_the_card_need_the_card() {
         let numerics = |arguments: &[&str]| {

@@ -1,17 +1,17 @@
 //! `predict`: one chunk from an observation file.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
-use super::policy_args::PolicyArgs;
+use super::policy_args::{self, PolicyArgs};
 use crate::contract::{ActionChunk, Noise, PredictOptions, Representation};
 use crate::observation_file;
 use crate::policy::Policy;
+use crate::whole;
 
 /// Compute one action chunk from an observation file; no ROS involved.
 #[derive(Debug, Args)]
@@ -21,8 +21,7 @@ pub struct PredictArgs {
     /// Observation as JSON: instruction, frames (picture files), state, and optionally seed or noise.
     #[arg(long)]
     observation: PathBuf,
-    /// Seed of the initial noise; overrides the observation's seed or noise.
-    #[arg(long)]
+    #[arg(long, help = policy_args::seed_help())]
     seed: Option<u64>,
     /// Also give the network's output before decoding, as `normalized`.
     #[arg(long)]
@@ -37,6 +36,8 @@ pub struct PredictArgs {
 struct Answer<'a> {
     version: &'a str,
     embodiment: &'a str,
+    /// What computed the chunk, with its numbers.
+    backend: &'a str,
     instruction: &'a str,
     /// Null when the noise was given explicitly.
     seed: Option<u64>,
@@ -57,17 +58,19 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
     let (observation, noise) = observation_file::read(&args.observation)?;
     let mut policy = Policy::load(&options)?;
     let noise = args.seed.map(Noise::Seed).or(noise);
-    let chunk = policy.predict(&observation, &PredictOptions { noise, ..Default::default() })?;
-    let json = serde_json::to_string_pretty(&answer(&chunk, args.return_normalized))?;
+    let predicted = policy.predict(&observation, &PredictOptions { noise, ..Default::default() });
+    let chunk = policy_args::with_numbers(&policy, predicted)?;
+    let json =
+        serde_json::to_string_pretty(&answer(&chunk, &policy.backend(), args.return_normalized))?;
     match &args.out {
-        Some(path) => fs::write(path, json + "\n")
+        Some(path) => whole::write(path, (json + "\n").as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?,
         None => super::print(&(json + "\n"))?,
     }
     Ok(())
 }
 
-fn answer(chunk: &ActionChunk, with_normalized: bool) -> Answer<'_> {
+fn answer<'a>(chunk: &'a ActionChunk, backend: &'a str, with_normalized: bool) -> Answer<'a> {
     let groups = || chunk.groups.iter();
     let milliseconds =
         chunk.timings.stages().map(|(stage, time)| (stage, time.as_secs_f64() * 1e3));
@@ -75,6 +78,7 @@ fn answer(chunk: &ActionChunk, with_normalized: bool) -> Answer<'_> {
     Answer {
         version: chunk.version.name(),
         embodiment: &chunk.embodiment,
+        backend,
         instruction: &chunk.instruction,
         seed: chunk.seed,
         stamp_ns: chunk.stamp_ns,

@@ -14,7 +14,7 @@ use crate::node::params::file;
 #[cfg(feature = "ros")]
 use crate::node::{play, publish_bag};
 use crate::observations::Recording;
-use crate::replay::{self, Alternative, Bound, Given, Pace, ReplayError, Request};
+use crate::replay::{self, Alternative, Bound, Fidelity, Given, Pace, ReplayError, Request};
 
 /// Predict from a recording as the node would have, and compare with what was recorded.
 ///
@@ -22,7 +22,8 @@ use crate::replay::{self, Alternative, Bound, Given, Pace, ReplayError, Request}
 /// predicted again and compared bit for bit.
 ///
 /// The bag's messages go through the node's own conversion, history and gates, driven by recorded time; no ROS is needed.
-/// Exit status: 0 if every bound is kept, 1 if one is broken or the recording cannot be used, 2 for wrong usage.
+/// Exit status: 0 if every bound is kept, 1 if one is broken, no chunk was predicted (with --against, by one policy or the
+/// other) or the recording cannot be used, 2 for wrong usage.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
     /// Bag: its directory, or a single file.
@@ -164,6 +165,10 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<()> {
     super::print(&(text + "\n"))?;
     if replay.report.moments.chunks == 0 {
         bail!("no chunk was predicted");
+    }
+    let against = replay.report.against.as_ref().filter(|against| against.chunks == 0);
+    if let Some(Fidelity { against, first_failure: Some(reason), .. }) = against {
+        bail!("the other policy, {against}, gave no chunk: {reason}");
     }
     if !replay.report.unmeasured.is_empty() {
         return Err(WrongUsage(replay.report.unmeasured.join("\n")).into());

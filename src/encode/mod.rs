@@ -33,8 +33,14 @@ pub trait Encode: Send {
         noise: &Noise,
     ) -> Result<&ModelInput, EncodeError>;
 
+    /// Counts the tokens that an instruction adds to the prompt, ahead of the request and from any thread.
+    fn instruction_tokens(&self) -> InstructionTokens;
+
     /// Tells whether an instruction can be encoded, ahead of the request and from any thread.
-    fn instruction_check(&self) -> InstructionCheck;
+    fn instruction_check(&self) -> InstructionCheck {
+        let tokens = self.instruction_tokens();
+        Arc::new(move |instruction| tokens(instruction).map(drop))
+    }
 
     /// The shapes of frames that are accepted, for checks ahead of the request and from any thread.
     fn frame_shapes(&self) -> FrameShapes {
@@ -50,6 +56,9 @@ pub trait Encode: Send {
     /// Makes the pictures that the model sees, beside the requests.
     fn viewer(&self) -> Viewer;
 }
+
+/// See [`Encode::instruction_tokens`].
+pub type InstructionTokens = Arc<dyn Fn(&str) -> Result<usize, prompt::PromptError> + Send + Sync>;
 
 /// See [`Encode::instruction_check`].
 pub type InstructionCheck = Arc<dyn Fn(&str) -> Result<(), prompt::PromptError> + Send + Sync>;

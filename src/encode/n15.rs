@@ -7,7 +7,7 @@ use super::image::n15::{FrameChain, OUTPUT_LEN};
 use super::prompt::n15::{IMAGE_TOKEN_ID, PromptEncoder};
 use super::request::Request;
 use super::tokenizer::Tokenizer;
-use super::{Encode, EncodeError, InstructionCheck, ModelInput, Seen, Viewer, seen};
+use super::{Encode, EncodeError, InstructionTokens, ModelInput, Seen, Viewer, seen};
 use crate::checkpoint::n15::Config;
 use crate::contract::{Embodiment, Noise, Observation};
 
@@ -60,10 +60,13 @@ impl Encode for Encoder {
         })
     }
 
-    fn instruction_check(&self) -> InstructionCheck {
+    fn instruction_tokens(&self) -> InstructionTokens {
         let prompt = Arc::clone(&self.prompt);
         let images = self.request.embodiment.pictures();
-        Arc::new(move |instruction| prompt.encode(instruction, images).map(drop))
+        Arc::new(move |instruction| {
+            let tokens = prompt.encode(instruction, images)?.token_ids.len();
+            Ok(tokens.saturating_sub(prompt.template_tokens(images)?))
+        })
     }
 
     fn viewer(&self) -> Viewer {

@@ -10,7 +10,8 @@ use super::request::Request;
 use super::shapes::n17_chain;
 use super::tokenizer::Tokenizer;
 use super::{
-    Encode, EncodeError, FrameIntake, FrameShapes, InstructionCheck, ModelInput, Seen, Viewer, seen,
+    Encode, EncodeError, FrameIntake, FrameShapes, InstructionTokens, ModelInput, Seen, Viewer,
+    seen,
 };
 use crate::checkpoint::Processor;
 use crate::checkpoint::n17::Config;
@@ -98,11 +99,14 @@ impl Encode for Encoder {
         })
     }
 
-    fn instruction_check(&self) -> InstructionCheck {
+    fn instruction_tokens(&self) -> InstructionTokens {
         let prompt = Arc::clone(&self.prompt);
         let images = self.request.embodiment.pictures();
         // The number of tokens of a picture is known when its frame is; one is the least.
-        Arc::new(move |instruction| prompt.encode(instruction, images, 1).map(drop))
+        Arc::new(move |instruction| {
+            let tokens = prompt.encode(instruction, images, 1)?.token_ids.len();
+            Ok(tokens.saturating_sub(prompt.template_tokens(images, 1)?))
+        })
     }
 
     fn frame_shapes(&self) -> FrameShapes {

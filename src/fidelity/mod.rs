@@ -2,20 +2,24 @@
 //! the numbers of the card.
 
 mod groups;
+mod output;
 mod picture;
 mod report;
 mod taps;
+mod text;
 
+use std::fmt;
 use std::path::PathBuf;
 
 pub use groups::normalised_groups;
-pub use report::{PICTURE_FILE, REPORT_FILE, Report, Weights, make_folder, write};
+pub use output::Folder;
+pub use report::{Report, Weights};
 pub use taps::TapFidelity;
 
 use crate::backend::cpu::Numerics;
 use crate::backend::cpu::card::CardNumerics;
 use crate::contract::{ActionChunk, Noise, Observation, PredictOptions, Progress};
-use crate::golden::Incomparable;
+use crate::golden::{Agreement, Incomparable};
 use crate::plot::PlotError;
 use crate::policy::{Policy, PolicyError, PolicyOptions};
 use taps::{Compared, Kept, StageAtHand};
@@ -36,6 +40,15 @@ pub enum Run {
     Card,
 }
 
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Run::F32 => "in f32",
+            Run::Card => "with the card's numbers",
+        })
+    }
+}
+
 /// Is told which run has given how many intermediate values, and of how many, where that is known.
 pub type Watch<'a> = &'a (dyn Fn(Run, u64, Option<u64>) + Sync);
 
@@ -44,10 +57,8 @@ pub type Watch<'a> = &'a (dyn Fn(Run, u64, Option<u64>) + Sync);
 pub enum FidelityError {
     #[error(transparent)]
     Policy(#[from] Box<PolicyError>),
-    #[error(
-        "with the card's numbers there is no chunk: {error}; the first intermediate value that is not finite is {tap}"
-    )]
-    NotFinite { error: Box<PolicyError>, tap: String },
+    #[error("{run} there is no chunk: {error}{}", first_not_finite(.tap.as_deref()))]
+    NoChunk { run: Run, error: Box<PolicyError>, tap: Option<String> },
     #[error("the two runs gave different groups: {0}")]
     OtherGroups(#[from] Incomparable),
     #[error("the run with the card's numbers gave {found} where the one in f32 gave {expected}")]
@@ -56,6 +67,17 @@ pub enum FidelityError {
     Write { path: PathBuf, error: std::io::Error },
     #[error(transparent)]
     Draw(#[from] PlotError),
+    #[error(
+        "{card} do not keep the chunk of f32, agreement below {floor}: {groups}; choose numbers that keep more bits, or a \
+         lower --floor"
+    )]
+    Below { card: String, floor: f64, groups: Agreement },
+}
+
+fn first_not_finite(tap: Option<&str>) -> String {
+    tap.map_or(String::new(), |tap| {
+        format!("; the first intermediate value that is not finite is {tap}")
+    })
 }
 
 impl From<PolicyError> for FidelityError {
@@ -64,9 +86,10 @@ impl From<PolicyError> for FidelityError {
     }
 }
 
-/// Predicts from the same observation in f32 and with `numerics`, and compares all that is named on the way.
+/// Predicts from the same observation in f32 and with `numerics`, and compares all that is named on the way. Whether the
+/// groups reach `floor` is asked with [`Report::check`].
 ///
-/// The intermediate values of the first run are held in memory, in f32: some gigabytes of a full-size network.
+/// The intermediate values of the first run are held in memory, in f32: 0.5 GB of a full-size N1.6, more with more pictures.
 ///
 /// # Errors
 /// A policy that cannot be loaded or gives no chunk.
@@ -74,10 +97,11 @@ pub fn compare(
     options: &PolicyOptions,
     numerics: CardNumerics,
     given: Given,
+    floor: f64,
     watch: Watch<'_>,
 ) -> Result<Report, FidelityError> {
-    let options_of = |numerics| PolicyOptions { numerics, ..options.clone() };
-    let mut policy = Policy::load(&options_of(Numerics::F32))?;
+    let in_f32 = PolicyOptions { numerics: Numerics::F32, ..options.clone() };
+    let mut policy = Policy::load(&in_f32)?;
     let made_up = given.observation.is_none();
     let observation = match given.observation {
         Some(observation) => observation,
@@ -95,20 +119,23 @@ pub fn compare(
         ..PredictOptions::default()
     };
     let mut kept = Kept::new(stage, watch);
-    let reference = policy.predict_with_taps(&observation, &predict, Some(&mut kept))?;
+    let predicted = policy.predict_with_taps(&observation, &predict, Some(&mut kept));
+    let no_chunk = |run, error: PolicyError, tap| match error {
+        // It has nothing to do with numbers.
+        error @ PolicyError::Observation(_) => FidelityError::from(error),
+        error => FidelityError::NoChunk { run, error: Box::new(error), tap },
+    };
+    let reference =
+        predicted.map_err(|error| no_chunk(Run::F32, error, kept.first_not_finite()))?;
     let reference_backend = policy.backend();
-    // Two policies would take twice the memory.
-    drop(policy);
 
-    let mut policy = Policy::load(&options_of(Numerics::Card(numerics)))?;
+    policy.set_numerics(Numerics::Card(numerics));
     let mut compared = Compared::new(kept.into_taps(), watch);
     let predicted = policy.predict_with_taps(&observation, &predict, Some(&mut compared));
-    let card = predicted.map_err(|error| match compared.first_not_finite() {
-        Some(tap) => FidelityError::NotFinite { error: Box::new(error), tap },
-        None => error.into(),
-    })?;
+    let card =
+        predicted.map_err(|error| no_chunk(Run::Card, error, compared.first_not_finite()))?;
     let chunks = Chunks { reference, card };
-    let facts = Facts { reference: reference_backend, made_up, numerics };
+    let facts = Facts { reference: reference_backend, made_up, numerics, floor };
     Report::new(facts, &chunks, &policy, compared.finish()?)
 }
 
@@ -124,4 +151,5 @@ struct Facts {
     reference: String,
     made_up: bool,
     numerics: CardNumerics,
+    floor: f64,
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use image::RgbImage;
 use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -31,8 +32,15 @@ const INK: RGBColor = RGBColor(32, 36, 44);
 const FAINT: RGBColor = RGBColor(96, 102, 112);
 const GRID: RGBColor = RGBColor(226, 229, 234);
 const GROUPS: RGBColor = RGBColor(20, 22, 26);
+/// The floor, and the groups that do not reach it.
+const BELOW: RGBColor = RGBColor(200, 30, 40);
+/// Share of the values' width on which the floor's line begins, under its name.
+const FLOOR_NAME_SHARE: f64 = 0.1;
 
 type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
+/// Places of values to the right, losses upwards.
+type Coordinates = Cartesian2d<RangedCoordf64, LogCoord<f64>>;
+type Plot<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Coordinates>;
 
 const fn colour(stage: StageKind) -> RGBColor {
     match stage {
@@ -89,9 +97,16 @@ fn header(root: &Area<'_>, report: &Report) -> Result<(), PlotError> {
     );
     root.draw_text(&about, &style(14, FAINT).pos(left), (px(BORDER), px(44)))?;
     let mut x = BORDER;
-    let stages = StageKind::ALL.map(|stage| (stage.name(), colour(stage)));
-    for (name, colour) in stages.into_iter().chain([("action groups, physical units", GROUPS)]) {
-        root.draw(&Circle::new((px(x + 4), px(68)), px(4), colour.filled()))?;
+    let filled = |name, colour: RGBColor| (name, colour.filled());
+    let stages = StageKind::ALL.map(|stage| filled(stage.name(), colour(stage)));
+    let equal = format!("no loss, or less than {LEAST:.0e}: drawn there");
+    let others = [
+        filled("action groups, physical units", GROUPS),
+        filled("action groups below the floor", BELOW),
+        (&*equal, hollow(FAINT)),
+    ];
+    for (name, style_of_point) in stages.into_iter().chain(others) {
+        root.draw(&Circle::new((px(x + 4), px(68)), px(4), style_of_point))?;
         let text = style(14, FAINT).pos(left);
         root.draw_text(name, &text, (px(x + 14), px(68)))?;
         let (width, _) = root.estimate_text_size(name, &text)?;
@@ -114,7 +129,7 @@ fn chart(area: &Area<'_>, report: &Report) -> Result<(), PlotError> {
         .disable_x_mesh()
         .x_labels(0)
         .y_labels(12)
-        .y_label_formatter(&|loss| format!("{loss:.0e}"))
+        .y_label_formatter(&loss_label)
         .label_style(style(13, FAINT))
         .axis_style(GRID.stroke_width(px(1) as u32))
         .bold_line_style(GRID.stroke_width(1))
@@ -131,7 +146,11 @@ fn chart(area: &Area<'_>, report: &Report) -> Result<(), PlotError> {
     for stage in StageKind::ALL {
         let taps = report.taps.iter().enumerate().filter(|(_, tap)| tap.stage == stage.name());
         let points = taps.map(|(place, tap)| (place as f64 + 0.5, drawn(tap.loss())));
-        plot.draw_series(points.map(|at| Circle::new(at, px(2), colour(stage).filled())))?;
+        plot.draw_series(points.map(|at| {
+            let is_equal = at.1 <= LEAST;
+            let style = if is_equal { hollow(colour(stage)) } else { colour(stage).filled() };
+            Circle::new(at, px(2), style)
+        }))?;
     }
     let right = Pos::new(HPos::Center, VPos::Bottom);
     for worst in report.worst_of_stages() {
@@ -140,11 +159,29 @@ fn chart(area: &Area<'_>, report: &Report) -> Result<(), PlotError> {
         let text = style(13, INK).pos(right);
         plot.draw_series([Text::new(worst.label(), at, text)])?;
     }
-    let step = count * GROUPS_SHARE / (report.groups.len() + 1) as f64;
-    for (number, group) in report.groups.iter().enumerate() {
+    draw_groups(&mut plot, report, count, width)
+}
+
+/// Action groups and their floor, behind the values.
+fn draw_groups(
+    plot: &mut Plot<'_, '_>,
+    report: &Report,
+    count: f64,
+    width: f64,
+) -> Result<(), PlotError> {
+    let floor = drawn(1.0 - report.floor);
+    let begin = count * (1.0 - FLOOR_NAME_SHARE);
+    let line = vec![(begin, floor), (width, floor)];
+    plot.draw_series([PathElement::new(line, BELOW.stroke_width(px(1) as u32))])?;
+    let above = style(12, BELOW).pos(Pos::new(HPos::Left, VPos::Bottom));
+    let name = format!("floor of the groups: {}", report.floor);
+    plot.draw_series([Text::new(name, (begin, floor * 1.1), above)])?;
+    let step = count * GROUPS_SHARE / (report.groups.0.len() + 1) as f64;
+    for (number, group) in report.groups.0.iter().enumerate() {
         let at = (count + step * (number + 1) as f64, drawn(group_loss(group)));
-        plot.draw_series([TriangleMarker::new(at, px(5), GROUPS.filled())])?;
-        let text = style(12, GROUPS).transform(FontTransform::Rotate270);
+        let colour = if group.reaches(report.floor) { GROUPS } else { BELOW };
+        plot.draw_series([TriangleMarker::new(at, px(5), colour.filled())])?;
+        let text = style(12, colour).transform(FontTransform::Rotate270);
         let beside = Pos::new(HPos::Left, VPos::Center);
         plot.draw_series([Text::new(group.name.clone(), (at.0, at.1 * 1.6), text.pos(beside))])?;
     }
@@ -180,6 +217,16 @@ fn drawn(loss: f64) -> f64 {
     loss.clamp(LEAST, MOST)
 }
 
+fn hollow(colour: RGBColor) -> ShapeStyle {
+    colour.stroke_width(px(1) as u32)
+}
+
+fn loss_label(loss: &f64) -> String {
+    // The values that lie there lose that much or less.
+    let sign = if *loss <= LEAST { "< " } else { "" };
+    format!("{sign}{loss:.0e}")
+}
+
 fn group_loss(group: &GroupAgreement) -> f64 {
     match group.pcc {
         Some(pcc) => 1.0 - pcc,
@@ -188,10 +235,11 @@ fn group_loss(group: &GroupAgreement) -> f64 {
     }
 }
 
-/// All losses, and room for names above them.
+/// All losses and the floor, and room for names above them.
 fn loss_range(report: &Report) -> Range<f64> {
     let losses = report.taps.iter().map(TapFidelity::loss);
-    let losses = losses.chain(report.groups.iter().map(group_loss)).map(drawn);
+    let losses = losses.chain(report.groups.0.iter().map(group_loss));
+    let losses = losses.chain([1.0 - report.floor]).map(drawn);
     let (low, high) =
         losses.fold((MOST, LEAST), |(low, high), loss| (low.min(loss), high.max(loss)));
     low / 2.0..(high * ROOM).max(low * ROOM)
@@ -221,6 +269,40 @@ mod tests {
         for seen in [colour(StageKind::Vision), colour(StageKind::Denoise), GROUPS] {
             assert!(has(&picture, seen), "{seen:?}");
         }
+    }
+
+    #[test]
+    fn the_floor_is_drawn_and_what_does_not_reach_it_is_in_its_colour() {
+        let of = |floor: f64| {
+            let taps = vec![tap("vit", StageKind::Vision, Some(0.999))];
+            let mut report = report(taps, vec![group("arm", Some(0.995))]);
+            report.floor = floor;
+            let picture = draw(&report).unwrap();
+            let RGBColor(red, green, blue) = BELOW;
+            // Edges are mixed with the ground.
+            let alike = |pixel: &&image::Rgb<u8>| {
+                let pairs = pixel.0.iter().zip([red, green, blue]);
+                pairs.into_iter().all(|(a, b)| a.abs_diff(b) < 64)
+            };
+            let rows = picture.enumerate_rows();
+            rows.map(|(_, row)| row.filter(|(.., pixel)| alike(pixel)).count()).collect::<Vec<_>>()
+        };
+        // A row of a line over a tenth of the width and more.
+        let line = |rows: &[usize]| rows.iter().position(|count| *count > 150);
+        let (low, high) = (of(0.9), of(0.999));
+        assert!(line(&low).unwrap() < line(&high).unwrap());
+        assert!(high.iter().sum::<usize>() > low.iter().sum::<usize>() + 20);
+    }
+
+    #[test]
+    fn equal_values_are_hollow() {
+        let has_filled = |pcc| {
+            let picture =
+                draw(&report(vec![tap("vit", StageKind::Llm, Some(pcc))], vec![])).unwrap();
+            let RGBColor(r, g, b) = colour(StageKind::Llm);
+            picture.pixels().filter(|pixel| pixel.0 == [r, g, b]).count()
+        };
+        assert!(has_filled(1.0) < has_filled(0.9));
     }
 
     #[test]

@@ -1,30 +1,29 @@
-//! What a comparison found: for people, and as files.
+//! What a comparison found: as it is kept.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 use super::groups::{normalised_chunk, normalised_groups};
 use super::taps::TapFidelity;
-use super::{Chunks, Facts, FidelityError, picture};
+use super::{Chunks, Facts, FidelityError};
 use crate::backend::cpu::card::WeightBytes;
 use crate::golden::{Agreement, GroupAgreement};
-use crate::plot::encode_png;
 use crate::policy::Policy;
 use crate::program::StageKind;
 
-pub const REPORT_FILE: &str = "fidelity.json";
-pub const PICTURE_FILE: &str = "fidelity.png";
+/// Version of the report's form, which changes when a key does.
+pub const SCHEMA: u32 = 1;
 
-/// Intermediate values that are listed, those of the lowest correlation.
-const WORST: usize = 15;
+const PROGRAM: &str = concat!("gr00t_blackhole ", env!("CARGO_PKG_VERSION"));
 
 /// How far the card's numbers are from f32.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
+    pub schema: u32,
+    /// What has written it, with its version.
+    pub program: &'static str,
     pub version: &'static str,
     pub embodiment: String,
     pub snapshot: PathBuf,
@@ -40,10 +39,14 @@ pub struct Report {
     pub math_fidelity: &'static str,
     pub accumulation: &'static str,
     pub weights: Option<Weights>,
+    /// Lowest correlation and concordance of every action group that passes.
+    pub floor: f64,
+    /// Action groups below it, by name.
+    pub below: Vec<String>,
     /// Every action group in physical units.
-    pub groups: Vec<GroupAgreement>,
+    pub groups: Agreement,
     /// The same before decoding.
-    pub normalised_groups: Vec<GroupAgreement>,
+    pub normalised_groups: Agreement,
     /// All of them together, before decoding.
     pub normalised: GroupAgreement,
     /// Every intermediate value, in the order of the program.
@@ -80,8 +83,11 @@ impl Report {
         let whole = |chunk: &[f32]| [normalised_chunk(embodiment, chunk, width)];
         let (before, after) = (&reference.normalized, &card.normalized);
         let normalised = Agreement::of(&whole(before), &whole(after))?.0.remove(0);
+        let groups = Agreement::of(&reference.groups, &card.groups)?;
         let numerics = facts.numerics;
         Ok(Self {
+            schema: SCHEMA,
+            program: PROGRAM,
             version: reference.version.name(),
             embodiment: reference.embodiment.clone(),
             snapshot: policy.snapshot().to_owned(),
@@ -94,15 +100,38 @@ impl Report {
             math_fidelity: numerics.fidelity.name(),
             accumulation: numerics.accumulation.name(),
             weights: policy.weight_bytes(numerics.policy).map(Weights::from),
-            groups: Agreement::of(&reference.groups, &card.groups)?.0,
-            normalised_groups: Agreement::of(&in_groups(before), &in_groups(after))?.0,
+            floor: facts.floor,
+            below: names_below(&groups, facts.floor),
+            groups,
+            normalised_groups: Agreement::of(&in_groups(before), &in_groups(after))?,
             normalised,
             taps,
         })
     }
 
+    /// Whether every action group reaches the floor.
+    ///
+    /// # Errors
+    /// The groups that do not.
+    pub fn check(&self) -> Result<(), FidelityError> {
+        let below: Vec<GroupAgreement> = self.groups.below(self.floor).cloned().collect();
+        if below.is_empty() {
+            return Ok(());
+        }
+        let (card, floor) = (self.numerics(), self.floor);
+        Err(FidelityError::Below { card, floor, groups: Agreement(below) })
+    }
+
+    /// The numbers of the card, in words.
+    fn numerics(&self) -> String {
+        format!(
+            "the card's numbers ({}, {}, sums in {})",
+            self.dtype_policy, self.math_fidelity, self.accumulation
+        )
+    }
+
     /// The values of the lowest correlation, worst first.
-    fn worst(&self, count: usize) -> Vec<&TapFidelity> {
+    pub(super) fn worst(&self, count: usize) -> Vec<&TapFidelity> {
         let mut taps: Vec<&TapFidelity> = self.taps.iter().collect();
         taps.sort_by(|a, b| b.loss().total_cmp(&a.loss()));
         taps.truncate(count);
@@ -118,133 +147,15 @@ impl Report {
         };
         StageKind::ALL.into_iter().filter_map(of).collect()
     }
-
-    /// Sentences and tables.
-    pub fn text(&self) -> String {
-        let mut text = self.heading();
-        text.push_str("\naction groups, in physical units and before decoding\n");
-        let header = ["group", "PCC", "concordance", "max|d|", "largest", "PCC before", "max|d|"];
-        let groups = self.groups.iter().zip(&self.normalised_groups);
-        let mut rows: Vec<Vec<String>> = groups.map(|(after, before)| row(after, before)).collect();
-        rows.push(whole_row(&self.normalised));
-        append_table(&mut text, &header, &rows);
-        for (title, taps) in [
-            ("worst intermediate values", self.worst(WORST)),
-            ("worst of every stage", self.worst_of_stages()),
-        ] {
-            let _ = writeln!(text, "\n{title}, of {}", self.taps.len());
-            let rows: Vec<Vec<String>> = taps.into_iter().map(tap_row).collect();
-            append_table(&mut text, &["value", "1 - PCC", "max|d|", "range", "stage"], &rows);
-        }
-        text
-    }
-
-    fn heading(&self) -> String {
-        let seed = self.seed.map_or("given noise".to_owned(), |seed| format!("seed {seed}"));
-        let made_up = if self.made_up_observation { ", a made-up observation" } else { "" };
-        let mut text = format!(
-            "{} {}, \"{}\", {seed}{made_up}\n{}\nagainst {}\n",
-            self.version, self.embodiment, self.instruction, self.card, self.reference
-        );
-        if let Some(Weights { products, others }) = &self.weights {
-            let products =
-                products.iter().map(|(format, bytes)| format!("{format} {}", size(*bytes)));
-            let products = products.collect::<Vec<_>>().join(", ");
-            let _ = writeln!(
-                text,
-                "weights of a request: products {products}; norms, biases, embeddings bf16 {}",
-                size(*others)
-            );
-        }
-        text
-    }
 }
 
-fn row(physical: &GroupAgreement, normalised: &GroupAgreement) -> Vec<String> {
-    vec![
-        physical.name.clone(),
-        share(physical.pcc),
-        share(physical.concordance),
-        format!("{:.2e}", physical.max_difference),
-        format!("{:.3}", physical.size),
-        share(normalised.pcc),
-        format!("{:.2e}", normalised.max_difference),
-    ]
-}
-
-/// That of the whole chunk, which has no physical unit.
-fn whole_row(normalised: &GroupAgreement) -> Vec<String> {
-    let mut row = row(normalised, normalised);
-    row[1..5].fill(String::new());
-    row
-}
-
-fn tap_row(tap: &TapFidelity) -> Vec<String> {
-    let loss = match tap.pcc {
-        Some(_) => format!("{:.2e}", tap.loss()),
-        None if tap.not_finite > 0 => format!("{} not finite", tap.not_finite),
-        None => "does not move".to_owned(),
-    };
-    vec![
-        tap.label(),
-        loss,
-        format!("{:.2e}", tap.max_difference),
-        format!("{:.3} .. {:.3}", tap.min, tap.max),
-        tap.stage.to_owned(),
-    ]
-}
-
-fn share(value: Option<f64>) -> String {
-    value.map_or("does not move".to_owned(), |value| format!("{value:.7}"))
-}
-
-fn size(bytes: u64) -> String {
-    let mega = bytes as f64 / 1e6;
-    if mega < 1e3 { format!("{mega:.1} MB") } else { format!("{:.2} GB", mega / 1e3) }
-}
-
-/// A table, its first column to the left and the others to the right.
-fn append_table(text: &mut String, header: &[&str], rows: &[Vec<String>]) {
-    let header: Vec<String> = header.iter().map(|name| (*name).to_owned()).collect();
-    let lines = || std::iter::once(&header).chain(rows);
-    let width =
-        |column: usize| lines().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..header.len()).map(width).collect();
-    for row in lines() {
-        let _ = write!(text, "  {:width$}", row[0], width = widths[0]);
-        for (cell, width) in row.iter().zip(&widths).skip(1) {
-            let _ = write!(text, "  {cell:>width$}");
-        }
-        text.push('\n');
-    }
-}
-
-fn failed(path: &Path, error: std::io::Error) -> FidelityError {
-    FidelityError::Write { path: path.to_owned(), error }
-}
-
-/// Makes the folder of a report that is to be written when the work is done.
-///
-/// # Errors
-/// It cannot be made.
-pub fn make_folder(folder: &Path) -> Result<(), FidelityError> {
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))
-}
-
-/// Writes report and picture into a folder; files of these names are replaced.
-///
-/// # Errors
-/// What cannot be written.
-pub fn write(report: &Report, folder: &Path) -> Result<(), FidelityError> {
-    let path = folder.join(REPORT_FILE);
-    let text = serde_json::to_string_pretty(report).map_err(|error| failed(&path, error.into()))?;
-    fs::write(&path, text + "\n").map_err(|error| failed(&path, error))?;
-    encode_png(&picture::draw(report)?, &folder.join(PICTURE_FILE))?;
-    Ok(())
+fn names_below(groups: &Agreement, floor: f64) -> Vec<String> {
+    groups.below(floor).map(|group| group.name.clone()).collect()
 }
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::text::{ONE_VALUE, ROWS};
     use super::*;
 
     pub fn tap(name: &str, stage: StageKind, pcc: Option<f64>) -> TapFidelity {
@@ -269,7 +180,10 @@ pub(super) mod tests {
     }
 
     pub fn report(taps: Vec<TapFidelity>, groups: Vec<GroupAgreement>) -> Report {
+        let (groups, floor) = (Agreement(groups), 0.999);
         Report {
+            schema: SCHEMA,
+            program: PROGRAM,
             version: "n16",
             embodiment: "gr1".to_owned(),
             snapshot: PathBuf::new(),
@@ -281,6 +195,8 @@ pub(super) mod tests {
             dtype_policy: "mixed_dit",
             math_fidelity: "hifi2",
             accumulation: "f32",
+            floor,
+            below: names_below(&groups, floor),
             weights: Some(Weights {
                 products: [("bf16", 2_500_000_000), ("bfp8_b", 1_000_000)].into(),
                 others: 3_000,
@@ -293,9 +209,23 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn groups_below_the_floor_are_named_in_report_text_and_error() {
+        let groups = vec![group("arm", Some(0.9995)), group("hand", Some(0.99))];
+        let mut report = report(vec![], groups);
+        assert_eq!(report.below, ["hand"]);
+        assert!(report.text().starts_with("does not pass: "), "{}", report.text());
+        let error = report.check().expect_err("a hand").to_string();
+        assert!(error.contains("below 0.999: hand: PCC 0.990000") && !error.contains("arm"));
+        assert!(error.starts_with("the card's numbers (mixed_dit, hifi2, sums in f32)"), "{error}");
+        report.floor = 0.99;
+        assert!(report.check().is_ok() && report.text().starts_with("passes: "));
+    }
+
+    #[test]
     fn the_worst_values_come_first_and_every_stage_has_one() {
         let mut broken = tap("broken", StageKind::Denoise, None);
         broken.not_finite = 3;
+        broken.first_row = 41;
         let taps = vec![
             tap("still", StageKind::Vision, None),
             tap("good", StageKind::Vision, Some(0.999_999)),
@@ -306,15 +236,17 @@ pub(super) mod tests {
         let names = |taps: Vec<&TapFidelity>| -> Vec<String> {
             taps.into_iter().map(|tap| tap.name.clone()).collect()
         };
-        // What does not move differs by more than rounding, and so is as bad as what is broken.
+        // What has one value differs by more than rounding, and so is as bad as what is broken.
         assert_eq!(names(report.worst(3)), ["still", "broken", "bad"]);
         assert_eq!(names(report.worst_of_stages()), ["still", "bad", "broken"]);
         let text = report.text();
         for part in [
+            "passes: correlation and concordance of every action group reach 0.999\n",
             "n16 gr1, \"wave\", given noise, a made-up observation",
             "products bf16 2.50 GB, bfp8_b 1.0 MB; norms, biases, embeddings bf16 0.0 MB",
             "3 not finite",
-            "does not move",
+            ONE_VALUE,
+            ROWS,
             "0.9990000",
             "1.00e-1",
         ] {

@@ -47,10 +47,14 @@ impl TapFidelity {
 
     /// Its name, with the rows where it is a part.
     pub fn label(&self) -> String {
-        match self.first_row {
-            0 => self.name.clone(),
-            first => format!("{}[{first}..{}]", self.name, first + self.rows),
-        }
+        label(&self.name, self.first_row, self.rows)
+    }
+}
+
+fn label(name: &str, first_row: usize, rows: usize) -> String {
+    match first_row {
+        0 => name.to_owned(),
+        first => format!("{name}[{first}..{}]", first + rows),
     }
 }
 
@@ -94,6 +98,12 @@ pub struct Kept<'a> {
 impl<'a> Kept<'a> {
     pub fn new(stage: StageAtHand, watch: Watch<'a>) -> Self {
         Self { stage, taps: Vec::new(), watch }
+    }
+
+    /// The first value that is not finite.
+    pub fn first_not_finite(&self) -> Option<String> {
+        let is_broken = |tap: &&KeptTap| tap.values.iter().any(|value| !value.is_finite());
+        self.taps.iter().find(is_broken).map(|tap| label(&tap.name, tap.first_row, tap.rows))
     }
 
     pub fn into_taps(self) -> Vec<KeptTap> {
@@ -240,6 +250,15 @@ mod tests {
         assert_eq!(compared.first_not_finite(), None);
         compared.tap("y", 1, 1, &[f32::NAN]);
         assert_eq!(compared.first_not_finite().as_deref(), Some("y"));
+    }
+
+    #[test]
+    fn the_first_value_in_f32_that_is_not_finite_is_named() {
+        let mut sink = Kept::new(StageAtHand::default(), &|_, _, _| ());
+        sink.tap("x", 1, 2, &[1.0, 2.0]);
+        assert_eq!(sink.first_not_finite(), None);
+        sink.tap("x", 1, 2, &[1.0, f32::INFINITY]);
+        assert_eq!(sink.first_not_finite().as_deref(), Some("x[1..2]"));
     }
 
     #[test]

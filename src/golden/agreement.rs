@@ -6,12 +6,13 @@ use serde::Serialize;
 
 use crate::contract::ActionGroup;
 use crate::correlation::Correlation;
+use crate::words::names;
 
 /// Largest difference of a group that does not move in the golden, relative to its size or 1, whichever is larger.
 const STILL_TOLERANCE: f64 = 1e-3;
 
 /// The agreement of all groups of a chunk.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Agreement(pub Vec<GroupAgreement>);
 
 /// The agreement of one group, all rows and columns together.
@@ -61,6 +62,17 @@ impl Agreement {
     pub fn below(&self, floor: f64) -> impl Iterator<Item = &GroupAgreement> {
         self.0.iter().filter(move |group| !group.reaches(floor))
     }
+
+    /// Whether every group reaches `floor`, and which do not.
+    pub fn verdict(&self, floor: f64) -> String {
+        let below: Vec<&str> = self.below(floor).map(|group| group.name.as_str()).collect();
+        if below.is_empty() {
+            return format!(
+                "passes: correlation and concordance of every action group reach {floor}"
+            );
+        }
+        format!("does not pass: below {floor} in correlation or concordance: {}", names(&below))
+    }
 }
 
 impl fmt::Display for Agreement {
@@ -71,13 +83,18 @@ impl fmt::Display for Agreement {
 }
 
 impl GroupAgreement {
-    /// Whether correlation and concordance reach `floor`; where one of the chunks does not move, whether the values are
-    /// the same but for rounding.
+    /// Whether correlation and concordance reach `floor`; where one of the chunks has one value throughout, whether the
+    /// values are the same but for rounding.
     pub fn reaches(&self, floor: f64) -> bool {
         match (self.pcc, self.concordance) {
             (Some(pcc), Some(concordance)) => pcc >= floor && concordance >= floor,
-            _ => self.max_difference <= STILL_TOLERANCE * self.size.max(1.0),
+            _ => self.max_difference <= self.tolerance(),
         }
+    }
+
+    /// Largest difference that passes where there is no correlation.
+    fn tolerance(&self) -> f64 {
+        STILL_TOLERANCE * self.size.max(1.0)
     }
 }
 
@@ -88,7 +105,7 @@ impl fmt::Display for GroupAgreement {
             (Some(pcc), Some(concordance)) => {
                 write!(f, "PCC {pcc:.6}, concordance {concordance:.6}, ")?;
             }
-            _ => write!(f, "does not move, ")?,
+            _ => write!(f, "one value throughout, which may differ by {:.1e}, ", self.tolerance())?,
         }
         write!(f, "max|d| {:.3e} of {:.3}", self.max_difference, self.size)
     }
@@ -162,6 +179,15 @@ mod tests {
     }
 
     #[test]
+    fn the_verdict_names_the_groups_that_do_not_pass() {
+        let agreement = Agreement::of(&made(&GOLDEN), &made(&GOLDEN.map(|v| 2.0 * v))).unwrap();
+        assert!(agreement.verdict(0.5).starts_with("passes: "), "{}", agreement.verdict(0.5));
+        assert!(agreement.verdict(0.5).ends_with("reach 0.5"), "{}", agreement.verdict(0.5));
+        let below = agreement.verdict(0.999);
+        assert!(below.starts_with("does not pass") && below.ends_with(": 'arm'"), "{below}");
+    }
+
+    #[test]
     fn opposite_motion_is_far_below_any_floor() {
         let found = agreement(&GOLDEN, &GOLDEN.map(|value| 5.0 - value));
         assert!((found.pcc.unwrap() + 1.0).abs() < 1e-12);
@@ -174,7 +200,13 @@ mod tests {
         for other in [[3.1; 4], [3.0, 3.0, 3.0, 3.1], [f32::MAX; 4]] {
             assert!(!agreement(&[3.0; 4], &other).reaches(0.0), "{other:?}");
         }
-        assert!(!agreement(&[0.0, 1.0], &[0.5, 0.5]).reaches(0.0));
+        let found = agreement(&[0.0, 1.0], &[0.5, 0.5]);
+        assert!(!found.reaches(0.0));
+        let text = found.to_string();
+        assert!(
+            text.contains("one value throughout, which may differ by 1.0e-3, max|d| 5"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -72,11 +72,9 @@ pub enum GateError {
     #[error("the golden in {} does not fit: {problem}", dir.display())]
     Incomparable { dir: PathBuf, problem: Incomparable },
     #[error(
-        "the chunk for the golden in {} is not the known one, agreement below {floor}: {groups}; give letterbox, data config and \
-         tokenizer as when it was recorded, or, if statistics or processing were changed on purpose, remove it and record another one: \
-         gr00t_blackhole golden record", dir.display()
+        "the chunk for the golden in {} is not the known one, agreement below {floor}: {groups}; {suspect}", dir.display()
     )]
-    Below { dir: PathBuf, floor: f64, groups: Agreement },
+    Below { dir: PathBuf, floor: f64, groups: Agreement, suspect: Suspect },
     #[error("the backend does not compute what the CPU does in f32: {0}")]
     OtherGroups(Incomparable),
     #[error(
@@ -87,6 +85,39 @@ pub enum GateError {
         "prediction {number} of the golden in {} gave other bytes than the first one", dir.display()
     )]
     NotRepeatable { dir: PathBuf, number: u32 },
+}
+
+/// What may have changed where a chunk is not the known one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Suspect {
+    /// The same numbers: what goes into the network, or what is made of its output.
+    Processing,
+    /// Other numbers than those of the golden.
+    Numbers { computed_by: String, golden_of: String },
+}
+
+impl fmt::Display for Suspect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Suspect::Processing => f.write_str(
+                "give letterbox, data config and tokenizer as when it was recorded, or, if statistics or processing were \
+                 changed on purpose, remove it and record another one: gr00t_blackhole golden record",
+            ),
+            Suspect::Numbers { computed_by, golden_of } => write!(
+                f,
+                "it was computed by {computed_by}, and the golden is of {golden_of}; see first whether the CPU in f32 \
+                 agrees, then choose numbers that keep more bits, or a lower floor"
+            ),
+        }
+    }
+}
+
+/// How a chunk agrees with a golden that it was held to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    pub agreement: Agreement,
+    /// What has computed the golden.
+    pub golden_of: String,
 }
 
 impl From<PolicyError> for GateError {
@@ -147,7 +178,7 @@ impl Gate {
         }
         let golden = find(self.golden.as_deref(), policy.snapshot(), &policy.embodiment().tag)?;
         if let Some(dir) = golden {
-            let agreement = check(policy, &dir, self.floor, self.times, cancel)?;
+            let Held { agreement, .. } = check(policy, &dir, self.floor, self.times, cancel)?;
             return Ok(Verdict::Golden { dir, agreement });
         }
         if policy.is_reference() {
@@ -220,7 +251,7 @@ pub fn check(
     floor: f64,
     times: u32,
     cancel: &CancelToken,
-) -> Result<Agreement, GateError> {
+) -> Result<Held, GateError> {
     let golden = read_for(dir, policy.version(), &policy.embodiment().tag, policy.fingerprint())?;
     let in_dir = || dir.to_owned();
     let options = PredictOptions {
@@ -238,11 +269,16 @@ pub fn check(
     }
     let agreement = Agreement::of(&golden.answer.groups, &first.groups)
         .map_err(|problem| GateError::Incomparable { dir: in_dir(), problem })?;
+    let golden_of = golden.answer.backend;
     let below: Vec<_> = agreement.below(floor).cloned().collect();
     if below.is_empty() {
-        return Ok(agreement);
+        return Ok(Held { agreement, golden_of });
     }
-    Err(GateError::Below { dir: in_dir(), floor, groups: Agreement(below) })
+    let suspect = match policy.is_reference() {
+        true => Suspect::Processing,
+        false => Suspect::Numbers { computed_by: policy.backend(), golden_of },
+    };
+    Err(GateError::Below { dir: in_dir(), floor, groups: Agreement(below), suspect })
 }
 
 #[cfg(test)]

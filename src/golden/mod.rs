@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use agreement::{Agreement, GroupAgreement, Incomparable};
-pub use gate::{Gate, GateError, Verdict, check, find, read_for};
+pub use gate::{Gate, GateError, Held, Suspect, Verdict, check, find, read_for};
 
 use crate::contract::{ActionChunk, ActionGroup, Noise, Observation, PredictOptions, Version};
 use crate::observation_file;

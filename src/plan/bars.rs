@@ -83,9 +83,9 @@ pub fn legend() -> String {
     )
 }
 
-/// All operations of a stage, one behind the other.
+/// All operations of a stage, one behind the other, over the time without the starts of programs.
 pub fn strip(stage: &StageReport) -> String {
-    const HEIGHT: f64 = 26.0;
+    const HEIGHT: f64 = 42.0;
     let total: f64 = stage.operations.iter().map(OpCost::total_s).sum();
     let scale = WIDTH / total.max(f64::MIN_POSITIVE);
     let mut svg = format!(
@@ -103,8 +103,34 @@ pub fn strip(stage: &StageReport) -> String {
         );
         x += width;
     }
+    time_axis(&mut svg, total);
     svg.push_str("</svg>\n");
     svg
+}
+
+/// Milliseconds below a strip of so many seconds, at its ends and its quarters.
+fn time_axis(svg: &mut String, total_s: f64) {
+    const PARTS: u32 = 4;
+    for part in 0..=PARTS {
+        let share = f64::from(part) / f64::from(PARTS);
+        let x = share * WIDTH;
+        // The words stay inside of the picture.
+        let (class, unit) = match part {
+            0 => ("", ""),
+            PARTS => (" class=\"end\"", " ms"),
+            _ => (" class=\"middle\"", ""),
+        };
+        let _ = write!(
+            svg,
+            "<path class=\"grid\" d=\"M{x:.1} 24v5\"/><text{class} x=\"{x:.1}\" y=\"39\">{}{unit}</text>",
+            ms(share * total_s)
+        );
+    }
+}
+
+/// Such as `128 times`.
+fn times(count: usize) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 /// A bar for each operation, those of equal blocks together; `longest_s` is as long as there is room.
@@ -119,7 +145,7 @@ pub fn groups(stage: &StageReport, longest_s: f64) -> String {
         let _ = write!(
             svg,
             "<g><title>{}</title><text class=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text><rect class=\"{}\" x=\"{NAMES}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{}\" rx=\"2\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\">{} ms x {}</text></g>",
+             <text x=\"{:.1}\" y=\"{:.1}\">{} ms ({})</text></g>",
             escaped(&title(stage, group)),
             NAMES - 8.0,
             y + 13.0,
@@ -130,7 +156,7 @@ pub fn groups(stage: &StageReport, longest_s: f64) -> String {
             NAMES + width + 6.0,
             y + 13.0,
             ms(group.total_s),
-            group.count
+            times(group.count)
         );
     }
     svg.push_str("</svg>\n");
@@ -144,9 +170,9 @@ fn title(stage: &StageReport, group: &Group) -> String {
     let count = |of: fn(&OpCost) -> u64| ops().map(of).sum::<u64>();
     let cores = ops().map(|op| op.cores).max().unwrap_or_default();
     format!(
-        "{}: {} times, {} ms\nmemory {} ms, network {} ms, arithmetic {} ms\n{:.1} MB of weights, {:.1} MB of DRAM, {} products of tiles, {:.0} passes of the vector unit, on up to {cores} cores",
+        "{}: {}, together {} ms\nmemory {} ms, network {} ms, arithmetic {} ms\n{:.1} MB of weights, {:.1} MB of DRAM, {} products of tiles, {:.0} passes of the vector unit, on up to {cores} cores",
         group.label,
-        group.count,
+        times(group.count),
         ms(group.total_s),
         sum(|op| op.memory_s),
         sum(|op| op.noc_s),

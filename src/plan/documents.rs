@@ -1,5 +1,9 @@
 //! What the serving documents measured on a p150, and the goals of this project.
+//!
+//! The documents are `SERVING.md` and `tt-model.yaml` of the model repositories `changh95/GR00T-N1.5-3B-p150` (N1.6 and N1.7
+//! likewise): a Python system on tt-metal.
 
+use crate::backend::blackhole::numerics::DtypePolicy;
 use crate::contract::Version;
 use crate::program::StageKind;
 
@@ -14,6 +18,9 @@ pub struct Documents {
     /// All weights once per use at the nominal rate of DRAM, as bf16 and as bfp8_b.
     pub floors_ms: [f64; 2],
 }
+
+/// The weights that they measured with.
+pub const MEASURED_POLICY: DtypePolicy = DtypePolicy::MixedDit;
 
 /// Nominal rate of a p150's DRAM, bytes a second.
 pub const NOMINAL_DRAM: f64 = 512e9;

@@ -7,6 +7,8 @@ use crate::program::Layout;
 
 /// Most pictures that are planned.
 pub const MAX_IMAGES: usize = 32;
+/// Patches along one side of a picture, at most.
+pub const MOST_PATCHES: usize = 256;
 
 /// What is asked for in place of the documents' layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +81,21 @@ impl Prompt {
         images == self.images && text <= self.longest_text
     }
 
+    /// Pictures of the documents' layout.
+    pub const fn images(&self) -> usize {
+        self.images
+    }
+
+    /// Tokens of the instruction of the documents' demonstration.
+    pub const fn text(&self) -> usize {
+        self.text
+    }
+
+    /// Tokens of the longest instruction that the documents serve.
+    pub const fn longest_text(&self) -> usize {
+        self.longest_text
+    }
+
     fn before_picture(&self, number: usize) -> usize {
         let digits = if self.numbered { number.ilog10() as usize + 1 } else { 0 };
         self.around_picture[0] + digits
@@ -99,10 +116,13 @@ impl Prompt {
         if !(1..=MAX_IMAGES).contains(&images) {
             return Err(PlanError::Images { images });
         }
+        if !(1..=MAX_PROMPT_TOKENS).contains(&text) {
+            return Err(PlanError::Text { text });
+        }
         let pictures: usize = (1..=images)
             .map(|number| self.before_picture(number) + picture_tokens + self.around_picture[1])
             .sum();
-        let tokens = (self.prefix + pictures + self.suffix).saturating_add(text);
+        let tokens = self.prefix + pictures + self.suffix + text;
         if tokens > MAX_PROMPT_TOKENS {
             return Err(PlanError::Tokens { tokens });
         }
@@ -160,6 +180,10 @@ mod tests {
         assert!(refused(0, 1).contains("0 pictures"));
         assert!(refused(33, 1).contains("accepted: 1 to 32"));
         assert!(refused(1, 4000).contains("4282 tokens; at most 4096"));
-        assert!(refused(1, usize::MAX).contains("at most 4096"));
+        for text in [0, 4097, usize::MAX] {
+            let error = refused(1, text);
+            assert!(error.contains(&format!("instruction of {text} tokens")), "{error}");
+            assert!(error.contains("accepted: 1 to 4096"), "{error}");
+        }
     }
 }

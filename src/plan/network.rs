@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::documents::Documents;
 use super::error::PlanError;
-use super::layout::{Prompt, Wanted};
+use super::layout::{MOST_PATCHES, Prompt, Wanted};
 use crate::checkpoint::{Checkpoint, Network, Snapshot, TensorSpec, n15, n16, n17};
 use crate::contract::Version;
 use crate::program::{self, Layout, ModelPrograms, Program};
@@ -19,7 +19,7 @@ const N17_GRID: [usize; 2] = [16, 28];
 /// See the module.
 pub struct Planned {
     pub version: Version,
-    /// Such as `released network`, or the snapshot's directory.
+    /// Such as `released network` or `snapshot out/tiny`.
     pub name: String,
     checkpoint: Arc<Checkpoint>,
     programs: Box<dyn ModelPrograms>,
@@ -81,7 +81,7 @@ impl Planned {
         };
         Ok(Self {
             version: snapshot.version(),
-            name: snapshot.dir().display().to_string(),
+            name: format!("snapshot {}", snapshot.dir().display()),
             checkpoint: snapshot.tensors().clone(),
             programs,
             grid,
@@ -122,6 +122,23 @@ impl Planned {
         (self.is_released && is_served).then(|| Documents::of(self.version))
     }
 
+    /// What the documents served of this version, in words.
+    pub fn served(&self) -> String {
+        let prompt = Prompt::of(self.version);
+        let pictures = match prompt.images() {
+            1 => "1 picture".to_owned(),
+            images => format!("{images} pictures"),
+        };
+        let grid = match self.grid {
+            Grid::Fixed(..) => String::new(),
+            Grid::Free(_) => format!(" of {} x {} patches", N17_GRID[0], N17_GRID[1]),
+        };
+        let longest = prompt.longest_text();
+        format!(
+            "the released network with {pictures}{grid} and instructions of 1 to {longest} tokens"
+        )
+    }
+
     /// The program of a request.
     ///
     /// # Errors
@@ -138,9 +155,6 @@ impl Planned {
         Ok(self.programs.prepare(&self.checkpoint)?)
     }
 }
-
-/// Patches along one side of a picture, at most.
-const MOST_PATCHES: usize = 256;
 
 fn of_n15(config: &n15::Config) -> Box<dyn ModelPrograms> {
     Box::new(program::n15::Model { config: config.clone(), slot: SLOT })

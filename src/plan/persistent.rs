@@ -4,6 +4,7 @@ use super::error::PlanError;
 use super::network::Planned;
 use crate::backend::blackhole::core_map::{CoreMap, Layout};
 use crate::backend::blackhole::lower::{self, LowerError, Source, Summary};
+use crate::backend::blackhole::lowered::INSTRUCTION_BYTES;
 use crate::backend::blackhole::numerics::DtypePolicy;
 use crate::prepared::Values;
 use crate::program::Program;
@@ -35,7 +36,7 @@ pub fn summary(
 
 /// Columns of the table of roles.
 pub const ROLE_HEADS: [&str; 5] =
-    ["cores", "number", "L1 in use [kB]", "of it streams [kB]", "instructions a request"];
+    ["cores", "number", "L1 in use [kB]", "of it instructions [kB]", "instructions a request"];
 
 /// One row for each role.
 pub fn role_rows(summary: &Summary) -> Vec<Vec<String>> {
@@ -55,7 +56,8 @@ pub fn role_rows(summary: &Summary) -> Vec<Vec<String>> {
 /// What limits them, in a sentence.
 pub fn about(summary: &Summary) -> String {
     format!(
-        "Of the fullest core of each role; a core has {:.1} kB of L1. The readers send {} packets of weights in the steps of a request.",
+        "Of the fullest core of each role; a core has {:.1} kB of L1, its own memory. An instruction has {INSTRUCTION_BYTES} bytes; those of an \
+         Euler step are there once and executed in every step. The readers send {} packets of weights in a request.",
         f64::from(summary.l1_limit) / 1e3,
         summary.packets
     )
@@ -71,11 +73,24 @@ pub const ARENA_HEADS: [&str; 6] = [
     "fullest bank over mean",
 ];
 
+/// What lies in the banks besides, in a sentence.
+pub fn besides(summary: &Summary) -> String {
+    let arena = &summary.arena;
+    format!(
+        "Besides, {} vectors and tables of {} MB in all; fullest bank over mean {:.4}.",
+        arena.blob_count,
+        megabytes(arena.blobs.bytes),
+        arena.blobs.balance
+    )
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.3}", bytes as f64 / 1e6)
+}
+
 /// One row for each part of the arena.
 pub fn arena_rows(summary: &Summary) -> Vec<Vec<String>> {
-    let megabytes = |bytes: u64| format!("{:.3}", bytes as f64 / 1e6);
-    let arena = &summary.arena;
-    let parts = arena.parts.iter().map(|part| {
+    let parts = summary.arena.parts.iter().map(|part| {
         vec![
             part.name.clone(),
             part.streams.to_string(),
@@ -85,13 +100,5 @@ pub fn arena_rows(summary: &Summary) -> Vec<Vec<String>> {
             format!("{:.4}", part.packet_bytes.balance),
         ]
     });
-    let blobs = vec![
-        "vectors, tables".to_owned(),
-        arena.blob_count.to_string(),
-        String::new(),
-        megabytes(arena.blobs.bytes),
-        String::new(),
-        format!("{:.4}", arena.blobs.balance),
-    ];
-    parts.chain([blobs]).collect()
+    parts.collect()
 }

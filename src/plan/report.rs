@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::cores::CoreLoad;
 use super::host::Host;
-use crate::backend::blackhole::cost::{BANKS, Bound, Group, OpCost, Rates};
+use crate::backend::blackhole::cost::{BANKS, Bound, ChangedRate, Group, OpCost, Rates};
 use crate::backend::blackhole::lower::Summary;
 
 /// Of `plan.json`.
@@ -16,12 +16,16 @@ pub struct Report {
     pub schema: u32,
     pub program: String,
     pub version: String,
-    /// Such as `released network`, or the directory of a snapshot.
+    /// Such as `released network` or `snapshot out/tiny`.
     pub network: String,
     pub layout: LayoutFacts,
     pub dtype_policy: &'static str,
     pub math_fidelity: &'static str,
+    /// Where the readers of the persistent program stand.
+    pub core_layout: &'static str,
     pub rates: Rates,
+    /// Those of them that are not the documented ones.
+    pub changed_rates: Vec<ChangedRate>,
     pub stages: Vec<StageReport>,
     /// Of the stages that count.
     pub total: Total,
@@ -35,8 +39,10 @@ pub struct Report {
     pub bank_bytes: [u64; BANKS],
     pub host: Host,
     pub cores: Cores,
-    /// The program of the Euler steps, lowered; null if there is none.
+    /// The program of the Euler steps, lowered; null if there is none that a card could run.
     pub persistent: Option<Summary>,
+    /// What has to be known before the numbers are read, in sentences.
+    pub notices: Vec<String>,
     /// What the plan says, in sentences.
     pub findings: Vec<String>,
 }
@@ -64,6 +70,7 @@ pub struct StageReport {
     /// What it wrote is still there: it is not in any total.
     pub kept: bool,
     pub programs: usize,
+    /// Of weights, as often as they are read.
     pub weight_bytes: u64,
     pub bank_bytes: [u64; BANKS],
     pub memory_s: f64,
@@ -74,7 +81,7 @@ pub struct StageReport {
     pub total_s: f64,
     pub rates_alone_s: f64,
     pub bound: Bound,
-    /// Measured by the serving documents; for a stage in two parts, with the last of them.
+    /// Measured by the serving documents; for a stage in two parts, both together with the last of them.
     pub documents_s: Option<f64>,
     pub groups: Vec<Group>,
     pub operations: Vec<OpCost>,
@@ -91,7 +98,10 @@ pub struct Total {
     pub operations_s: f64,
     /// With the starts of programs.
     pub total_s: f64,
+    /// Of weights, as often as they are read.
     pub weight_bytes: u64,
+    /// Of weights and tables in DRAM, each once.
+    pub card_bytes: u64,
     /// What reading AdaLN and the cross blocks' keys and values in every Euler step would add to them.
     pub hoisted_bytes: u64,
     /// Measured by the serving documents.
@@ -111,7 +121,10 @@ pub struct Goal {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PolicyTotal {
     pub dtype_policy: &'static str,
+    /// Of weights, as often as they are read.
     pub weight_bytes: u64,
+    /// Of weights and tables in DRAM, each once.
+    pub card_bytes: u64,
     pub rates_alone_s: f64,
     pub total_s: f64,
     pub met_at_the_rates: Option<bool>,
@@ -122,6 +135,6 @@ pub struct PolicyTotal {
 pub struct Cores {
     /// Of vision, language model and adapter.
     pub traced: Vec<CoreLoad>,
-    /// Of the Euler steps.
+    /// Of the Euler steps; empty if no card could run their program.
     pub persistent: Vec<CoreLoad>,
 }

@@ -6,12 +6,12 @@ use super::host::Host;
 use super::layout::Wanted;
 use super::network::Planned;
 use super::report::{Cores, Goal, LayoutFacts, PolicyTotal, Report, SCHEMA, StageReport, Total};
-use super::{cores, findings, hoisted, persistent};
+use super::{cores, findings, held, hoisted, persistent};
 use crate::backend::blackhole::core_map::{self, CoreMap};
 use crate::backend::blackhole::cost::{Assumptions, Plan, StageCost};
 use crate::backend::blackhole::numerics::DtypePolicy;
 use crate::contract::Version;
-use crate::program::{Layout, Program};
+use crate::program::{Layout, Program, StageKind};
 
 /// Operations in the list of the most expensive ones.
 const LARGEST: usize = 5;
@@ -37,6 +37,11 @@ struct Programs {
 }
 
 impl Programs {
+    /// Bytes of DRAM that weights and tables take.
+    fn card_bytes(&self, policy: DtypePolicy) -> u64 {
+        held::bytes(&self.request, policy)
+    }
+
     fn plan(&self, assumptions: &Assumptions, new_instruction: bool) -> Plan {
         let mut plan = Plan::new(&self.request, assumptions, new_instruction);
         if let Some(program) = &self.new_pictures {
@@ -68,7 +73,22 @@ pub fn report(planned: &Planned, request: &Request) -> Result<Report, PlanError>
     });
     let goal_s = goal_ms.map(|goal| goal / 1e3);
     let hoisted_bytes = hoisted::bytes(&planned.prepare()?, &programs.request, assumptions.policy);
-    let total = total(&plan, hoisted_bytes, documents.as_ref());
+    // They saw all pictures in every request.
+    let all_seen = documents.as_ref().filter(|_| !history_cache);
+    let measured_s = |kind: StageKind| {
+        let of = if kind == StageKind::Vision { all_seen } else { documents.as_ref() };
+        of.map(|documents| documents.stage_s(kind))
+    };
+    let total = Total {
+        rates_alone_s: plan.sum(StageCost::rates_alone_s),
+        whole_tiles_s: plan.sum(StageCost::whole_tiles_s),
+        operations_s: plan.sum(StageCost::operations_s),
+        total_s: plan.sum(StageCost::total_s),
+        weight_bytes: weight_bytes(&plan),
+        card_bytes: programs.card_bytes(assumptions.policy),
+        hoisted_bytes,
+        documents_s: all_seen.map(Documents::total_s),
+    };
     let goal = goal_s.map(|goal_s| Goal {
         goal_s,
         met_at_the_rates: total.rates_alone_s <= goal_s,
@@ -76,11 +96,21 @@ pub fn report(planned: &Planned, request: &Request) -> Result<Report, PlanError>
     });
     let policies = DtypePolicy::ALL.map(|policy| {
         let assumptions = Assumptions { policy, ..assumptions.clone() };
-        policy_total(policy, &programs.plan(&assumptions, *new_instruction), goal_s)
+        let plan = programs.plan(&assumptions, *new_instruction);
+        policy_total(policy, &plan, programs.card_bytes(policy), goal_s)
     });
     let mut largest = plan.groups();
     largest.truncate(LARGEST);
-    let map = CoreMap::new(request.core_layout);
+    let (policy, core_layout) = (assumptions.policy, request.core_layout);
+    let (persistent, no_program) =
+        match persistent::summary(planned, &programs.request, policy, core_layout)? {
+            Ok(summary) => (Some(summary), None),
+            Err(error) => (None, Some(error)),
+        };
+    let on_cores = match &persistent {
+        Some(_) => cores::persistent(&plan, &CoreMap::new(core_layout)),
+        None => Vec::new(),
+    };
     let pictures = programs.new_pictures.as_ref().unwrap_or(&programs.request);
     let mut report = Report {
         schema: SCHEMA,
@@ -97,24 +127,23 @@ pub fn report(planned: &Planned, request: &Request) -> Result<Report, PlanError>
         },
         dtype_policy: assumptions.policy.name(),
         math_fidelity: assumptions.fidelity.name(),
+        core_layout: core_layout.name(),
         rates: assumptions.rates.clone(),
-        stages: stages(&plan, documents.as_ref()),
+        changed_rates: assumptions.rates.changed(),
+        stages: stages(&plan, measured_s),
         total,
         goal,
         policies: policies.into(),
         largest,
         bank_bytes: plan.bank_bytes(),
         host: Host::new(&programs.request, pictures, &assumptions.rates),
-        cores: Cores { traced: cores::traced(&plan), persistent: cores::persistent(&plan, &map) },
-        persistent: None,
+        cores: Cores { traced: cores::traced(&plan), persistent: on_cores },
+        persistent,
+        notices: Vec::new(),
         findings: Vec::new(),
     };
-    report.findings = findings::findings(&report, &plan);
-    let (policy, layout) = (assumptions.policy, request.core_layout);
-    match persistent::summary(planned, &programs.request, policy, layout)? {
-        Ok(summary) => report.persistent = Some(summary),
-        Err(error) => report.findings.push(format!("no persistent program: {error}")),
-    }
+    report.findings = findings::findings(&report, &plan, &planned.served());
+    report.notices = findings::notices(&report, no_program.as_ref());
     Ok(report)
 }
 
@@ -131,34 +160,29 @@ fn new_pictures(planned: &Planned, request: &Request, layout: Layout) -> Result<
     Ok(planned.layout(wanted)?.1)
 }
 
-fn total(plan: &Plan, hoisted_bytes: u64, documents: Option<&Documents>) -> Total {
-    Total {
-        rates_alone_s: plan.sum(StageCost::rates_alone_s),
-        whole_tiles_s: plan.sum(StageCost::whole_tiles_s),
-        operations_s: plan.sum(StageCost::operations_s),
-        total_s: plan.sum(StageCost::total_s),
-        weight_bytes: weight_bytes(plan),
-        hoisted_bytes,
-        documents_s: documents.map(Documents::total_s),
-    }
-}
-
 fn weight_bytes(plan: &Plan) -> u64 {
     plan.counted().map(StageCost::weight_bytes).sum()
 }
 
-fn policy_total(policy: DtypePolicy, plan: &Plan, goal_s: Option<f64>) -> PolicyTotal {
+fn policy_total(
+    policy: DtypePolicy,
+    plan: &Plan,
+    card_bytes: u64,
+    goal_s: Option<f64>,
+) -> PolicyTotal {
     let rates_alone_s = plan.sum(StageCost::rates_alone_s);
     PolicyTotal {
         dtype_policy: policy.name(),
         weight_bytes: weight_bytes(plan),
+        card_bytes,
         rates_alone_s,
         total_s: plan.sum(StageCost::total_s),
         met_at_the_rates: goal_s.map(|goal_s| rates_alone_s <= goal_s),
     }
 }
 
-fn stages(plan: &Plan, documents: Option<&Documents>) -> Vec<StageReport> {
+/// Of all stages; a time that was measured stands with the last part of its stage.
+fn stages(plan: &Plan, measured_s: impl Fn(StageKind) -> Option<f64>) -> Vec<StageReport> {
     let reports = plan.stages.iter().enumerate().map(|(at, stage)| {
         let is_last = plan.stages[at + 1..].iter().all(|later| later.kind != stage.kind);
         StageReport {
@@ -175,7 +199,7 @@ fn stages(plan: &Plan, documents: Option<&Documents>) -> Vec<StageReport> {
             total_s: stage.total_s(),
             rates_alone_s: stage.rates_alone_s(),
             bound: stage.bound(),
-            documents_s: documents.filter(|_| is_last).map(|of| of.stage_s(stage.kind)),
+            documents_s: measured_s(stage.kind).filter(|_| is_last),
             groups: stage.groups(),
             operations: stage.ops.clone(),
         }

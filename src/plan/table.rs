@@ -2,26 +2,14 @@
 
 use super::findings::{megabytes, ms};
 use super::persistent::{self, ARENA_HEADS, ROLE_HEADS, arena_rows, role_rows};
-use super::report::{LayoutFacts, Report, StageReport};
-
-/// Columns of the table of stages.
-pub const STAGE_HEADS: [&str; 11] = [
-    "stage",
-    "operations",
-    "programs",
-    "weights [MB]",
-    "memory [ms]",
-    "noc [ms]",
-    "arithmetic [ms]",
-    "total [ms]",
-    "bound",
-    "documents [ms]",
-    "times as fast",
-];
+use super::report::{LayoutFacts, Report};
+use super::stage_table::{STAGE_NOTE, stage_heads, stage_rows};
 
 /// Columns of the table of policies.
-pub const POLICY_HEADS: [&str; 5] =
-    ["weights", "weights [MB]", "rates alone [ms]", "total [ms]", "goal at the rates"];
+const POLICY_HEADS: [&str; 5] =
+    ["weights", "read in a request [MB]", "on the card [MB]", "rates alone [ms]", "total [ms]"];
+/// Its last column, where there is a goal.
+const GOAL_HEAD: &str = "goal at the rates";
 
 /// Columns of the table of the most expensive operations.
 pub const GROUP_HEADS: [&str; 5] = ["stage", "operation", "count", "total [ms]", "bound"];
@@ -31,8 +19,14 @@ pub fn about(report: &Report) -> String {
     let LayoutFacts { images, grid, tokens, text_tokens, .. } = report.layout;
     let pictures = if images == 1 { "picture" } else { "pictures" };
     format!(
-        "{}: {images} {pictures} of {} x {} patches, {tokens} tokens, {text_tokens} of them the instruction; weights {}, products {}",
-        report.network, grid[0], grid[1], report.dtype_policy, report.math_fidelity
+        "{}: {images} {pictures} of {} x {} patches, {tokens} tokens, {text_tokens} of them the instruction; weights {}, products {}, \
+         cores {}",
+        report.network,
+        grid[0],
+        grid[1],
+        report.dtype_policy,
+        report.math_fidelity,
+        report.core_layout
     )
 }
 
@@ -42,19 +36,25 @@ pub const NO_MEASUREMENT: &str =
 
 /// The whole text.
 pub fn text(report: &Report) -> String {
-    let mut text = format!("GR00T {}, {}\n{NO_MEASUREMENT}\n\n", report.version, about(report));
-    text += &aligned(&STAGE_HEADS, &stage_rows(report));
+    let mut text = format!("GR00T {}, {}\n{NO_MEASUREMENT}\n", report.version, about(report));
+    for notice in &report.notices {
+        text += notice;
+        text.push('\n');
+    }
+    text.push('\n');
+    text += &aligned(&stage_heads(report), &stage_rows(report));
+    text += STAGE_NOTE;
+    text.push('\n');
     text += "\nMost expensive operations\n";
     text += &aligned(&GROUP_HEADS, &group_rows(report));
     text += "\nAll weights as each policy has them\n";
-    text += &aligned(&POLICY_HEADS, &policy_rows(report));
+    text += &aligned(&policy_heads(report), &policy_rows(report));
     if let Some(summary) = &report.persistent {
         text += "\nEuler steps as one program\n";
         text += &aligned(&ROLE_HEADS, &role_rows(summary));
         text.push('\n');
         text += &aligned(&ARENA_HEADS, &arena_rows(summary));
-        text += &persistent::about(summary);
-        text.push('\n');
+        text += &format!("{}\n{}\n", persistent::besides(summary), persistent::about(summary));
     }
     text.push('\n');
     for finding in &report.findings {
@@ -62,64 +62,6 @@ pub fn text(report: &Report) -> String {
         text.push('\n');
     }
     text
-}
-
-/// One row for each stage, and the sum.
-pub fn stage_rows(report: &Report) -> Vec<Vec<String>> {
-    let mut rows: Vec<Vec<String>> =
-        report.stages.iter().map(|stage| stage_row(report, stage)).collect();
-    let counted = || report.stages.iter().filter(|stage| !stage.kept);
-    let sum = |of: fn(&StageReport) -> f64| ms(counted().map(of).sum());
-    let total = &report.total;
-    rows.push(vec![
-        "sum".to_owned(),
-        counted().map(|stage| stage.operations.len()).sum::<usize>().to_string(),
-        counted().map(|stage| stage.programs).sum::<usize>().to_string(),
-        megabytes(total.weight_bytes),
-        sum(|stage| stage.memory_s),
-        sum(|stage| stage.noc_s),
-        sum(|stage| stage.arithmetic_s),
-        ms(total.total_s),
-        String::new(),
-        total.documents_s.map_or(String::new(), ms),
-        ratio(total.documents_s, total.total_s),
-    ]);
-    rows
-}
-
-fn stage_row(report: &Report, stage: &StageReport) -> Vec<String> {
-    let of_kind = report.stages.iter().filter(|of| of.stage == stage.stage && !of.kept);
-    let total_s: f64 = of_kind.map(|of| of.total_s).sum();
-    vec![
-        stage_name(stage),
-        stage.operations.len().to_string(),
-        stage.programs.to_string(),
-        megabytes(stage.weight_bytes),
-        ms(stage.memory_s),
-        ms(stage.noc_s),
-        ms(stage.arithmetic_s),
-        if stage.kept { format!("({})", ms(stage.total_s)) } else { ms(stage.total_s) },
-        stage.bound.name().to_owned(),
-        stage.documents_s.map_or(String::new(), ms),
-        ratio(stage.documents_s, total_s),
-    ]
-}
-
-/// Such as `llm, instruction (kept)`.
-pub fn stage_name(stage: &StageReport) -> String {
-    let part = match (stage.of_instruction, stage.kept) {
-        (false, _) => "",
-        (true, false) => ", instruction",
-        (true, true) => ", instruction (kept)",
-    };
-    format!("{}{part}", stage.stage)
-}
-
-fn ratio(documents_s: Option<f64>, total_s: f64) -> String {
-    match documents_s {
-        Some(documents_s) if total_s > 0.0 => format!("{:.2}", documents_s / total_s),
-        _ => String::new(),
-    }
 }
 
 /// The most expensive operations.
@@ -136,22 +78,26 @@ pub fn group_rows(report: &Report) -> Vec<Vec<String>> {
     report.largest.iter().map(row).collect()
 }
 
+/// Columns of the table of policies.
+pub fn policy_heads(report: &Report) -> Vec<&'static str> {
+    let goal: &[&str] = if report.goal.is_some() { &[GOAL_HEAD] } else { &[] };
+    [&POLICY_HEADS, goal].concat()
+}
+
 /// Totals by policy; a star stands at the one that the plan has.
 pub fn policy_rows(report: &Report) -> Vec<Vec<String>> {
     let rows = report.policies.iter().map(|policy| {
         let planned = policy.dtype_policy == report.dtype_policy;
-        let verdict = match policy.met_at_the_rates {
-            Some(true) => "kept",
-            Some(false) => "broken",
-            None => "",
-        };
-        vec![
+        let mut row = vec![
             format!("{}{}", policy.dtype_policy, if planned { " *" } else { "" }),
             megabytes(policy.weight_bytes),
+            megabytes(policy.card_bytes),
             ms(policy.rates_alone_s),
             ms(policy.total_s),
-            verdict.to_owned(),
-        ]
+        ];
+        let verdict = |met: bool| if met { "kept" } else { "broken" };
+        row.extend(policy.met_at_the_rates.map(|met| verdict(met).to_owned()));
+        row
     });
     rows.collect()
 }

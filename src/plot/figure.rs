@@ -1,7 +1,5 @@
 //! The picture: one panel per dimension, one row of panels or more per group, chunks drawn over each other.
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -14,6 +12,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::panels::{Panel, PanelGroup, Panels, panels};
 use super::scale::chunk_colour;
 use super::{ChunkView, Observed, one_line};
+use crate::whole;
 
 /// Width of the picture, pixels.
 const WIDTH: u32 = 1600;
@@ -71,14 +70,12 @@ pub fn save_png(chunks: &[ChunkView], observed: &[Observed], path: &Path) -> Res
 /// A file that cannot be written.
 pub fn encode_png(picture: &RgbImage, path: &Path) -> Result<(), PlotError> {
     let save_error = |error| PlotError::Save { path: path.into(), error };
-    let file = File::create(path).map_err(|error| save_error(ImageError::IoError(error)))?;
+    let mut bytes = Vec::new();
     // Smaller by half than the encoder's default.
-    let encoder = PngEncoder::new_with_quality(
-        BufWriter::new(file),
-        CompressionType::Best,
-        FilterType::Adaptive,
-    );
-    picture.write_with_encoder(encoder).map_err(save_error)
+    let encoder =
+        PngEncoder::new_with_quality(&mut bytes, CompressionType::Best, FilterType::Adaptive);
+    picture.write_with_encoder(encoder).map_err(save_error)?;
+    whole::write(path, &bytes).map_err(|error| save_error(ImageError::IoError(error)))
 }
 
 type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;

@@ -22,10 +22,11 @@ use crate::contract::{
 use crate::decode::{self, DecodeError};
 use crate::encode::tokenizer::{Tokenizer, TokenizerError};
 use crate::encode::{
-    self, Encode, EncodeError, FrameIntake, FrameShapes, InstructionCheck, Viewer,
+    self, Encode, EncodeError, FrameIntake, FrameShapes, InstructionCheck, InstructionTokens,
+    Viewer,
 };
 use crate::prepared::Cache;
-use crate::program::{self, ModelPrograms, StageKind};
+use crate::program::{self, Layout, ModelPrograms, StageKind};
 use crate::weights::locate::LocateError;
 use crate::words::names;
 
@@ -62,6 +63,7 @@ pub struct Policy {
     action_shape: [usize; 2],
     encoder: Box<dyn Encode>,
     backend: Box<dyn Backend>,
+    last_layout: Option<Layout>,
 }
 
 /// Why a policy cannot be loaded, or gives no chunk.
@@ -168,6 +170,7 @@ impl Policy {
             action_shape: [head.action_rows, head.action_width],
             encoder,
             backend: Box::new(backend),
+            last_layout: None,
         })
     }
 
@@ -199,6 +202,11 @@ impl Policy {
         self.backend.is_reference()
     }
 
+    /// Computes the chunks that follow with these numbers.
+    pub fn set_numerics(&mut self, numerics: Numerics) {
+        self.backend.set_numerics(numerics);
+    }
+
     /// What computes the chunks, for logs.
     pub fn backend(&self) -> String {
         self.backend.describe()
@@ -222,6 +230,16 @@ impl Policy {
     /// Tells whether an instruction would be accepted, from any thread.
     pub fn instruction_check(&self) -> InstructionCheck {
         self.encoder.instruction_check()
+    }
+
+    /// Counts the tokens that an instruction adds to the prompt, from any thread.
+    pub fn instruction_tokens(&self) -> InstructionTokens {
+        self.encoder.instruction_tokens()
+    }
+
+    /// The layout of the last observation that was encoded; `None` before there is one.
+    pub fn last_layout(&self) -> Option<Layout> {
+        self.last_layout
     }
 
     /// Makes the pictures that the policy sees, from any thread and beside its predictions.
@@ -291,6 +309,7 @@ impl Policy {
             .in_scope(|| self.encoder.encode(observation, &noise));
         let input = encoded.map_err(PolicyError::Observation)?;
         let encode_time = start.elapsed();
+        self.last_layout = Some(input.layout());
         let output = self.backend.run(input, options, taps)?;
         options.progress.begin("decode");
         let start = Instant::now();

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{BufferId, BufferSource, Input, Modulation, Op, Program, StageKind, View, WeightId};
+use super::{BufferId, BufferSource, Input, Op, Program, StageKind, View, WeightId};
 
 /// A product of rows with a weight matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,71 +29,6 @@ pub fn products(program: &Program, input: Input) -> Vec<Product> {
     products
 }
 
-/// What an instruction does to the buffer that it writes.
-enum Effect {
-    /// Every value is new.
-    Overwrites(View),
-    /// What was there before stays, or is part of what is there now.
-    Changes(View),
-    None,
-}
-
-impl Op {
-    /// The views that it reads, without the one that it changes in place.
-    pub fn reads(&self) -> Vec<View> {
-        match self {
-            Op::Linear { x, .. }
-            | Op::RmsNorm { x, .. }
-            | Op::GatherRows { x, .. }
-            | Op::ScatterRows { x, .. }
-            | Op::ScatterAddRows { x, .. }
-            | Op::Reshape { x, .. }
-            | Op::Copy { x, .. }
-            | Op::Add { x, .. }
-            | Op::AddScaled { x, .. }
-            | Op::Map { x, .. }
-            | Op::Patchify { x, .. }
-            | Op::SpaceToDepth { x, .. }
-            | Op::Tap { x, .. } => vec![*x],
-            Op::LinearBuffer { x, bias, .. } => vec![*x, *bias],
-            Op::LayerNorm { x, modulation: None, .. } => vec![*x],
-            Op::LayerNorm { x, modulation: Some(Modulation { scale, shift }), .. } => {
-                vec![*x, *scale, *shift]
-            }
-            Op::Rope { cos, sin, .. } => vec![*cos, *sin],
-            Op::Attention { q, k, v, .. } => vec![*q, *k, *v],
-            Op::SiluMul { gate, up, .. } => vec![*gate, *up],
-            Op::Embed { .. } | Op::CopyWeight { .. } | Op::AddWeight { .. } => vec![],
-        }
-    }
-
-    fn effect(&self) -> Effect {
-        match self {
-            Op::Linear { out, .. }
-            | Op::LinearBuffer { out, .. }
-            | Op::LayerNorm { out, .. }
-            | Op::RmsNorm { out, .. }
-            | Op::Attention { out, .. }
-            | Op::Embed { out, .. }
-            | Op::GatherRows { out, .. }
-            | Op::Reshape { out, .. }
-            | Op::Copy { out, .. }
-            | Op::CopyWeight { out, .. }
-            | Op::Map { out, .. }
-            | Op::SiluMul { out, .. }
-            | Op::Patchify { out, .. }
-            | Op::SpaceToDepth { out, .. } => Effect::Overwrites(*out),
-            Op::Rope { x: out, .. }
-            | Op::ScatterRows { out, .. }
-            | Op::ScatterAddRows { out, .. }
-            | Op::Add { out, .. }
-            | Op::AddWeight { out, .. }
-            | Op::AddScaled { out, .. } => Effect::Changes(*out),
-            Op::Tap { .. } => Effect::None,
-        }
-    }
-}
-
 /// The rectangles of buffers whose values depend on an input, at one point of a program.
 struct Reached(HashMap<BufferId, Vec<View>>);
 
@@ -113,11 +48,8 @@ impl Reached {
 
     fn follow(&mut self, op: &Op) {
         let depends = op.reads().into_iter().any(|view| self.any_of(view));
-        let (out, overwrites) = match op.effect() {
-            Effect::Overwrites(out) => (out, true),
-            Effect::Changes(out) => (out, false),
-            Effect::None => return,
-        };
+        let Some(out) = op.written() else { return };
+        let overwrites = !op.keeps_old_values();
         let reached = self.0.entry(out.buffer).or_default();
         if depends || overwrites {
             *reached = reached.iter().flat_map(|part| outside(*part, out)).collect();

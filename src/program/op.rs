@@ -142,4 +142,45 @@ impl Op {
             Op::Tap { .. } => None,
         }
     }
+
+    /// The views that it reads, without the one that it changes in place.
+    pub fn reads(&self) -> Vec<View> {
+        match self {
+            Op::Linear { x, .. }
+            | Op::RmsNorm { x, .. }
+            | Op::GatherRows { x, .. }
+            | Op::ScatterRows { x, .. }
+            | Op::ScatterAddRows { x, .. }
+            | Op::Reshape { x, .. }
+            | Op::Copy { x, .. }
+            | Op::Add { x, .. }
+            | Op::AddScaled { x, .. }
+            | Op::Map { x, .. }
+            | Op::Patchify { x, .. }
+            | Op::SpaceToDepth { x, .. }
+            | Op::Tap { x, .. } => vec![*x],
+            Op::LinearBuffer { x, bias, .. } => vec![*x, *bias],
+            Op::LayerNorm { x, modulation: None, .. } => vec![*x],
+            Op::LayerNorm { x, modulation: Some(Modulation { scale, shift }), .. } => {
+                vec![*x, *scale, *shift]
+            }
+            Op::Rope { cos, sin, .. } => vec![*cos, *sin],
+            Op::Attention { q, k, v, .. } => vec![*q, *k, *v],
+            Op::SiluMul { gate, up, .. } => vec![*gate, *up],
+            Op::Embed { .. } | Op::CopyWeight { .. } | Op::AddWeight { .. } => vec![],
+        }
+    }
+
+    /// Whether what stood in the view before stays in part, or is part of what stands there afterwards.
+    pub fn keeps_old_values(&self) -> bool {
+        matches!(
+            self,
+            Op::Rope { .. }
+                | Op::ScatterRows { .. }
+                | Op::ScatterAddRows { .. }
+                | Op::Add { .. }
+                | Op::AddWeight { .. }
+                | Op::AddScaled { .. }
+        )
+    }
 }

@@ -23,6 +23,7 @@ const CARD: &str = "card";
 pub struct Alternative {
     text: String,
     changes: Vec<(String, String)>,
+    numerics: Numerics,
 }
 
 const KEYS: [&str; 10] = [
@@ -56,9 +57,10 @@ impl FromStr for Alternative {
             }
             changes.push((key.to_owned(), value.to_owned()));
         }
-        let made = Self { text: text.to_owned(), changes };
+        // The first policy is a node's, which computes in f32.
+        let mut made = Self { text: text.to_owned(), changes, numerics: Numerics::F32 };
         made.check_backend()?;
-        made.apply(&PolicyOptions::default())?;
+        made.numerics = made.apply(&PolicyOptions::default())?.numerics;
         Ok(made)
     }
 }
@@ -162,6 +164,8 @@ pub fn check_embodiments(first: &Embodiment, other: &Embodiment) -> Result<(), S
 pub struct Fidelity {
     /// As it was asked for.
     pub against: String,
+    /// Numbers that the other policy computes with; those of the first are f32.
+    pub numerics: String,
     pub chunks: usize,
     /// Chunks whose bytes are all the same.
     pub equal: usize,
@@ -190,6 +194,7 @@ struct Pairs {
 pub fn fidelity(alternative: &Alternative, predicted: &[Predicted]) -> Fidelity {
     let mut fidelity = Fidelity {
         against: alternative.text.clone(),
+        numerics: alternative.numerics.to_string(),
         chunks: 0,
         equal: 0,
         failed: 0,
@@ -258,7 +263,9 @@ mod tests {
     fn the_other_policy_may_compute_with_the_numbers_of_the_card() {
         let numerics = |text: &str| {
             let made: Alternative = text.parse().expect(text);
-            made.apply(&PolicyOptions::default()).expect(text).numerics
+            let applied = made.apply(&PolicyOptions::default()).expect(text).numerics;
+            assert_eq!(fidelity(&made, &[]).numerics, applied.to_string());
+            applied
         };
         let default = CardNumerics::default();
         assert_eq!(numerics("threads=1"), Numerics::F32);

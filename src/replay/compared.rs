@@ -1,8 +1,9 @@
 //! Sentences about chunks: against each other, against commands, and against other runs.
 
 use super::equality::Equality;
-use super::findings::{counted, time};
+use super::findings::time;
 use super::report::Report;
+use crate::words::counted;
 
 /// From chunk to chunk.
 pub fn borders(report: &Report, said: &mut Vec<String>) {
@@ -115,15 +116,23 @@ pub fn against(report: &Report, said: &mut Vec<String>) {
             format!("{group} max|d| {apart}, {pcc}")
         })
         .collect();
-    said.push(format!(
-        "Against {}: {} of {} chunks are equal bit for bit; {}.",
-        fidelity.against,
-        fidelity.equal,
-        fidelity.chunks,
-        groups.join("; ")
-    ));
+    let (here, there) = (&report.policy.numerics, &fidelity.numerics);
+    let (numerics, why) = match here == there {
+        true => (String::new(), ""),
+        false => (format!(" ({there}; here {here})"), ", since other numbers round otherwise"),
+    };
+    if fidelity.chunks > 0 {
+        said.push(format!(
+            "Against {}{numerics}: {} of {} chunks are equal bit for bit{why}; {}.",
+            fidelity.against,
+            fidelity.equal,
+            fidelity.chunks,
+            groups.join("; ")
+        ));
+    }
     if let Some(reason) = &fidelity.first_failure {
         let count = counted(fidelity.failed as u64, "observation");
-        said.push(format!("Against {}: no chunk for {count}: {reason}.", fidelity.against));
+        let against = &fidelity.against;
+        said.push(format!("Against {against}{numerics}: no chunk for {count}: {reason}."));
     }
 }

@@ -3,6 +3,7 @@
 use super::compared;
 use super::outages::{Outage, OutageKind};
 use super::report::{InputFacts, MessageKind, Report};
+use crate::words::counted;
 
 /// More sentences of one kind than this are summed up.
 const MAX_OF_A_KIND: usize = 12;
@@ -204,9 +205,4 @@ fn some(said: &mut Vec<String>, sentences: impl Iterator<Item = String>, what: &
 /// As sentences have it.
 pub fn time(seconds: f64) -> String {
     format!("{seconds:.3} s")
-}
-
-/// A number and what it counts.
-pub fn counted(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

@@ -45,7 +45,7 @@ mod wiring;
 
 use std::path::PathBuf;
 
-pub use alternative::Alternative;
+pub use alternative::{Alternative, Fidelity};
 pub use bounds::{Bound, Checked};
 pub use digest::digest;
 pub use error::ReplayError;

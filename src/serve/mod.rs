@@ -1,4 +1,17 @@
-//! The policy for programs that are not on ROS.
+//! The policy for those who are not on ROS: one engine that owns it, and the servers in front of it.
+//!
+//! Fields, routes and answers of the HTTP server are those of the public serving documents of GR00T on Blackhole; the
+//! engine knows nothing of HTTP, so that every server queues on the same one.
 
 pub mod arrays;
+pub mod bench;
+pub mod client;
+pub mod engine;
+pub mod environment;
+pub mod http;
+mod model;
+pub mod run;
+pub mod smoke;
 pub mod zmq;
+
+pub use model::{Demo, Model, ModelError, ModelOptions};

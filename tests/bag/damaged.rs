@@ -171,10 +171,25 @@ fn a_packed_file_that_is_cut_gives_what_is_before_the_cut() {
     assert!(notes(&bag).contains("is cut off"), "{}", notes(&bag));
 }
 
+/// Where the records of a whole file say what they are.
+fn kinds_of_records(bytes: &[u8]) -> Vec<usize> {
+    const HEAD: usize = 1 + size_of::<u64>();
+    let mut kinds = Vec::new();
+    let mut at = mcap::MAGIC.len();
+    while let Some(head) = bytes.get(at..at + HEAD) {
+        kinds.push(at);
+        let len = u64::from_le_bytes(head[1..].try_into().unwrap());
+        at += HEAD + len as usize;
+    }
+    kinds
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// A flipped byte is found, or hits something that does not matter; no message is invented or altered.
+    /// A flipped byte is found, or hits something that does not matter; no message is invented, altered or moved. Only a
+    /// record that has become one of another kind may be missed: such records are passed over, as the format asks, and
+    /// nothing but a checksum over all of them would tell, which rosbag2 does not write.
     #[test]
     fn flipped_bytes_change_no_message(at in any::<prop::sample::Index>(), flip in 1u8..=255, kind in 0..3) {
         let folder = tempfile::tempdir().unwrap();
@@ -189,13 +204,17 @@ proptest! {
             }
         };
         let at = at.index(bytes.len());
+        let changes_a_kind = kinds_of_records(&bytes).contains(&at);
         bytes[at] ^= flip;
         fs::write(&path, &bytes).unwrap();
         let (bag, error) = read_until_error(&path);
         let found = numbers(&bag);
-        prop_assert!(all.starts_with(&found), "byte {at}: {found:?}");
+        let mut rest = all.iter();
+        let in_order = found.iter().all(|number| rest.any(|other| other == number));
+        prop_assert!(in_order, "byte {at}: {found:?}");
         let complete = found.len() == all.len();
-        prop_assert!(complete || error.is_some() || !bag.notes.is_empty(), "byte {at}: a loss that nobody hears of");
+        let heard = error.is_some() || !bag.notes.is_empty();
+        prop_assert!(complete || heard || changes_a_kind, "byte {at}: a loss that nobody hears of");
     }
 
     /// Bytes of any kind are no bag, and no panic.

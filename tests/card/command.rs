@@ -67,7 +67,9 @@ fn json(path: &Path) -> Value {
 fn every_value_is_compared_and_drawn() {
     let place = Place::new();
     let printed = place.print(&["fidelity", "--out", "@out"]);
+    assert!(printed.starts_with("passes: ") && printed.contains("reach 0.999\n"), "{printed}");
     let report = json(&place.path("out/fidelity.json"));
+    assert_eq!((&report["floor"], &report["below"]), (&0.999.into(), &Value::Array(vec![])));
     assert_eq!(report["version"], "n16");
     assert_eq!(report["made_up_observation"], true);
     for (key, expected) in
@@ -139,16 +141,73 @@ fn an_observation_a_seed_and_other_numbers_can_be_given() {
 
     // The golden of f32 holds for the card's numbers, but is not what they give.
     let checked = place.print(&["golden", "check", "--golden", "@golden", "--numerics", "card"]);
-    assert!(checked.lines().count() == 5 && !checked.contains("max|d| 0.000e0"), "{checked}");
+    let lines: Vec<&str> = checked.lines().collect();
+    assert!(lines.len() == 7 && !checked.contains("max|d| 0.000e0"), "{checked}");
+    assert_eq!(lines[0], "passes: correlation and concordance of every action group reach 0.999");
+    assert!(lines[1].contains("card numerics: mixed_dit, hifi2, f32 sums), against cpu ("));
     let predict = ["predict", "--observation", "@golden/observation.json"];
-    let actions = |more: &[&str]| -> Value {
+    let answer = |more: &[&str]| -> Value {
         let printed = place.print(&[&predict, more].concat());
-        serde_json::from_str::<Value>(&printed).unwrap()["actions"].take()
+        serde_json::from_str(&printed).unwrap()
     };
+    let backend = answer(&["--numerics", "card", "--threads", "1"])["backend"].take();
+    assert_eq!(backend, "cpu (1 thread, card numerics: mixed_dit, hifi2, f32 sums)");
+    assert_eq!(answer(&["--threads", "2"])["backend"], "cpu (2 threads, f32)");
+    let actions = |more: &[&str]| answer(more)["actions"].take();
     let card = actions(&["--numerics", "card"]);
     assert_eq!(card, actions(&["--numerics", "card", "--threads", "1"]));
     assert_ne!(card, actions(&[]));
     assert_ne!(card, actions(&["--numerics", "card", "--dtype-policy", "mixed"]));
+}
+
+#[test]
+fn numbers_that_keep_too_little_are_a_failure_that_names_them() {
+    let place = Place::new();
+    place.print(&["golden", "record", "--out", "@golden"]);
+    let lofi = ["--math-fidelity", "lofi", "--floor", "0.9999999"];
+    let output = place.run(&[&["fidelity", "--out", "@out"], &lofi[..]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let (printed, error) = (text(&output.stdout), text(&output.stderr));
+    assert!(printed.starts_with("does not pass: ") && printed.contains("'left_arm'"), "{printed}");
+    let numbers = "error: the card's numbers (mixed_dit, lofi, sums in f32)";
+    assert!(error.starts_with(numbers) && error.contains("0.9999999: left_arm: PCC"), "{error}");
+    // What was found is there all the same.
+    let below = json(&place.path("out/fidelity.json"))["below"].take();
+    assert!(below.as_array().unwrap().contains(&"left_arm".into()), "{below}");
+    assert!(place.path("out/fidelity.png").is_file());
+
+    let check = ["golden", "check", "--golden", "@golden", "--numerics", "card"];
+    let (status, error) = place.fail(&[&check, &lofi[..]].concat());
+    assert_eq!(status, Some(1));
+    for part in ["lofi, f32 sums)", "the golden is of cpu (", ", f32); see first", "lower floor"] {
+        assert!(error.contains(part), "{part} is not in {error}");
+    }
+    assert!(!error.contains("record another"), "{error}");
+}
+
+#[test]
+fn what_has_no_chunk_says_with_which_numbers() {
+    let place = Place::new();
+    place.print(&["golden", "record", "--out", "@golden"]);
+    let shards = fs::read_dir(place.path("tiny")).unwrap().map(|entry| entry.unwrap().path());
+    let is_shard = |path: &PathBuf| path.extension().is_some_and(|end| end == "safetensors");
+    let last = shards.filter(is_shard).max().unwrap();
+    let mut bytes = fs::read(&last).unwrap();
+    let half = bytes.len() / 2;
+    // A bf16 of all ones is no number.
+    bytes[half..].fill(0xff);
+    fs::write(last, bytes).unwrap();
+    let refused = |arguments: &[&str], said: &str| {
+        let (status, error) = place.fail(arguments);
+        assert_eq!(status, Some(1), "{error}");
+        assert!(error.contains(said), "{error}");
+    };
+    let of_f32 = "in f32 there is no chunk: chunk refused: ";
+    refused(&["fidelity"], of_f32);
+    refused(&["fidelity"], "; the first intermediate value that is not finite is ");
+    let predict = ["predict", "--observation", "@golden/observation.json", "--numerics", "card"];
+    let of_card = "card numerics: mixed_dit, hifi2, f32 sums): chunk refused: ";
+    refused(&predict, of_card);
 }
 
 #[test]
@@ -158,9 +217,11 @@ fn wrong_usage_has_a_status_of_its_own() {
         (&["fidelity", "--numerics", "card"][..], "--numerics"),
         (&["fidelity", "--dtype-policy", "bfp4"], "mixed_dit"),
         (&["fidelity", "--seed", "x"], "--seed"),
+        (&["fidelity", "--floor", "1.5"], "from 0 to 1"),
         (&["predict", "--observation", "@x", "--dtype-policy", "mixed"], "add --numerics card"),
         (&["golden", "check", "--math-fidelity", "lofi"], "add --numerics card"),
         (&["golden", "record", "--numerics", "card"], "--numerics"),
+        (&["golden", "check", "--times", "0"], "--times"),
         (&["predict", "--observation", "@x", "--numerics", "bf16"], "card"),
     ] {
         let (status, error) = place.fail(arguments);
@@ -179,7 +240,11 @@ fn what_cannot_be_read_or_written_is_one_sentence() {
     };
     one_line(&["fidelity", "--observation", "@nothing.json"], "nothing.json");
     fs::write(place.path("file"), "").unwrap();
-    one_line(&["fidelity", "--out", "@file"], "--out");
+    one_line(
+        &["fidelity", "--out", "@file"],
+        "file: this is no folder; name another folder with --out",
+    );
     fs::remove_file(place.path("tiny/statistics.json")).unwrap();
-    one_line(&["fidelity"], "statistics.json");
+    one_line(&["fidelity", "--out", "@new"], "statistics.json");
+    assert!(!place.path("new").exists());
 }

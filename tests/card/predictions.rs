@@ -178,7 +178,8 @@ fn tiny_cases_of_n17_are_answered() {
 fn answer(network: &StoredNetwork, threads: usize, numerics: CardNumerics) -> Vec<u32> {
     let mut backend = network.load(threads, None).with_numerics(Numerics::Card(numerics));
     assert!(!backend.is_reference());
-    let expected = format!("cpu ({threads} threads, card numerics: {numerics})");
+    let counted = ["all threads", "1 thread", "2 threads"][threads];
+    let expected = format!("cpu ({counted}, card numerics: {numerics})");
     assert_eq!(backend.describe(), expected);
     let mut run = || backend.run(&network.input, &PredictOptions::default(), None).unwrap();
     let (first, again) = (run().actions, run().actions);
@@ -208,4 +209,39 @@ fn bytes_depend_on_the_numbers_alone() {
             answers.push(one);
         }
     }
+}
+
+/// What a buffer holds shows in the taps of it.
+#[test]
+fn buffers_are_bf16_but_for_sums() {
+    let network = StoredNetwork::of(Version::N16);
+    let mut taps = Taps::default();
+    let mut backend = network.load(0, None).with_numerics(card());
+    backend.run(&network.input, &PredictOptions::default(), Some(&mut taps)).unwrap();
+    let is_bf16 = |name: &str| {
+        let values = &taps.0.get(name).unwrap_or_else(|| panic!("no {name}")).values;
+        values.iter().all(|value| value.to_bits() & 0xffff == 0)
+    };
+    for rounded in [
+        "vit.pos_embed",
+        "vit.block0.ln1",
+        "vit.block1.mlp",
+        "connector.out",
+        "llm.rope_cos",
+        "llm.embeds",
+        "llm.layer0.q_norm",
+        "llm.layer1.attn",
+        "backbone_features",
+        "vlln_out",
+        "state_encoder_out",
+        "k0.dit_block0.norm1",
+        "k1.dit_block1.attn",
+        "k3.dit_out",
+    ] {
+        assert!(is_bf16(rounded), "{rounded}");
+    }
+    for sum in ["vit.block0", "llm.layer0", "k0.dit_in", "k2.dit_block3", "k1.velocity"] {
+        assert!(!is_bf16(sum), "{sum}");
+    }
+    assert_eq!(taps.0["actions.step0"].values, network.input.noise);
 }

@@ -74,14 +74,16 @@ fn actions_are_those_of_the_cpu() {
 
 #[test]
 fn the_order_in_which_cores_run_changes_no_bit() {
-    let (checkpoint, reference) = reference(Version::N17, DtypePolicy::MixedDit);
-    let denoise = reference.denoise(&checkpoint, None).unwrap();
-    let (buffer, first_row) = denoise.result.unwrap();
-    for seed in 0..4 {
-        run(&checkpoint, &reference, &denoise, &mut Schedule::seeded(seed), |machine| {
-            let found = machine.read_buffer_from(buffer as usize, first_row as usize).unwrap();
-            same_bits(&format!("seed {seed}"), &found, &reference.actions);
-        });
+    for version in Version::ALL {
+        let (checkpoint, reference) = reference(version, DtypePolicy::MixedDit);
+        let denoise = reference.denoise(&checkpoint, None).unwrap();
+        let (buffer, first_row) = denoise.result.unwrap();
+        for seed in 0..4 {
+            run(&checkpoint, &reference, &denoise, &mut Schedule::seeded(seed), |machine| {
+                let found = machine.read_buffer_from(buffer as usize, first_row as usize).unwrap();
+                same_bits(&format!("{version}, seed {seed}"), &found, &reference.actions);
+            });
+        }
     }
 }
 

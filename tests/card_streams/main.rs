@@ -6,5 +6,6 @@ mod equality;
 mod lowering;
 mod mutations;
 mod tiny;
+mod trace_faults;
 mod trace_plans;
 mod traces;

@@ -1,8 +1,10 @@
 //! `gr00t_blackhole replay` as a program: what it prints, and how it ends.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use gr00t_blackhole::checkpoint::synth::{self, Size};
 use gr00t_blackhole::contract::Version;
 
 use super::rig::Rig;
@@ -54,6 +56,32 @@ fn the_status_says_whether_every_bound_is_kept() {
     let json = with(&["--json"]);
     let report: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
     assert_eq!(report["moments"]["chunks"], 4);
+}
+
+#[test]
+fn another_policy_without_a_chunk_is_a_failure_and_no_wrong_usage() {
+    let rig = Rig::new(Version::N16);
+    let broken = rig.path("broken");
+    synth::write(Version::N16, Size::Tiny, &broken, &|_, _| {}).expect("written");
+    let shards = fs::read_dir(&broken).expect("a checkpoint").map(|entry| entry.unwrap().path());
+    for shard in shards.filter(|path| path.extension().is_some_and(|end| end == "safetensors")) {
+        let mut bytes = fs::read(&shard).expect("a shard");
+        let half = bytes.len() / 2;
+        // A bf16 of all ones is no number.
+        bytes[half..].fill(0xff);
+        fs::write(&shard, bytes).expect("written");
+    }
+    let against = format!("snapshot={}", broken.display());
+    let bound = "against.pcc.left_arm>=0.999";
+    for more in [&[][..], &["--expect", bound]] {
+        let arguments = [&["--instruction", "wave", "--against", &against], more].concat();
+        let output = replay(&rig, &arguments);
+        assert_eq!(status(&output), Some(1), "{}", error(&output));
+        let expected = format!("error: the other policy, {against}, gave no chunk: ");
+        assert!(error(&output).contains(&expected), "{}", error(&output));
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(!text.contains("0 of 0") && text.contains("no chunk for 4 observations"), "{text}");
+    }
 }
 
 #[test]

@@ -116,11 +116,31 @@ fn another_number_of_threads_is_compared_and_another_robot_refused() {
         "{fidelity:?}"
     );
 
+    assert!(replay.report.findings.iter().any(|text| text.starts_with("Against threads=1: ")));
+
     let other = Rig::new(Version::N16);
     let snapshot = other.path("tiny");
     request.against = against(&format!("snapshot={}", snapshot.display()));
     let error = refusal(&request).to_string();
     assert!(error.starts_with("--against: "), "{error}");
+}
+
+#[test]
+fn the_numbers_of_another_policy_are_told() {
+    let rig = Rig::new(Version::N17);
+    let mut request = Request { pace: Pace::Rate(1.0), ..bundled(&rig) };
+    request.against = Some("numerics=card,dtype_policy=mixed".parse().expect("known"));
+    let report = run(&request).report;
+    let fidelity = report.against.as_ref().expect("compared");
+    let numerics = "card numerics: mixed, hifi2, f32 sums";
+    assert_eq!((fidelity.numerics.as_str(), fidelity.equal), (numerics, 0));
+    assert!(fidelity.groups.values().all(|of| of.max_abs > 0.0), "{fidelity:?}");
+    let expected = format!(
+        "Against numerics=card,dtype_policy=mixed ({numerics}; here f32): 0 of {} chunks are equal bit for bit, \
+         since other numbers round otherwise; ",
+        fidelity.chunks
+    );
+    assert!(report.findings.iter().any(|text| text.starts_with(&expected)), "{report:?}");
 }
 
 /// A node's message about a chunk that it has made from this.

@@ -408,7 +408,8 @@ class TimingTest(DiagnosticsCase):
             whole = (nanoseconds(chunk.completed) - nanoseconds(chunk.header.stamp)) / 1e6
             # `completed` is written into the chunk just before it goes out.
             self.assertGreaterEqual(timing.latency_ms, whole)
-            self.assertLess(timing.latency_ms, whole + 100)
+            # On a busy machine it may wait for its turn.
+            self.assertLess(timing.latency_ms, whole + 2000)
             self.assertGreater(timing.node_ms, 0)
             self.assertGreater(timing.latency_ms, timing.predict_ms)
 

@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn rectangles_hold_just_the_cores() {
-        let ragged = |core: Core| core.x % 7 != 0 || core.y >= 6;
+        let ragged = |core: Core| !core.x.is_multiple_of(7) || core.y >= 6;
         for noc in [Noc::Noc0, Noc::Noc1] {
             let found = rectangles(noc, ragged);
             assert!(found.iter().all(|rectangle| rectangle.is_legal_on(noc)));

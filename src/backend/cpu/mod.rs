@@ -24,13 +24,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub use numerics::Numerics;
+use pulp::Arch;
+use tracing::debug;
 
 use card::WeightBytes;
 use executable::{Constants, Executable};
 use weights::Weights;
-
-use pulp::Arch;
-use tracing::debug;
 
 use super::blackhole::numerics::DtypePolicy;
 use super::{Backend, BackendError, ModelOutput};
@@ -39,6 +38,7 @@ use crate::contract::{PredictOptions, TapSink};
 use crate::encode::ModelInput;
 use crate::prepared::{self, Cache};
 use crate::program::{ACTIONS, Layout, ModelPrograms, Program};
+use crate::words::counted;
 
 /// Programs of this many layouts are kept ready; an instruction of another length makes another layout.
 const KEPT_LAYOUTS: usize = 4;
@@ -78,12 +78,11 @@ impl CpuBackend {
         Ok(Self { weights, model, numerics, threads, constants, ready: Vec::new() })
     }
 
-    /// The same model with other numbers for its requests. Weights that the card holds otherwise than the checkpoint are
-    /// made with the first layout that needs them and kept, in two bytes each.
+    /// The same model with other numbers for its requests.
     #[must_use]
-    pub fn with_numerics(self, numerics: Numerics) -> Self {
-        let weights = self.weights.unchanged();
-        Self { weights, numerics, ready: Vec::new(), ..self }
+    pub fn with_numerics(mut self, numerics: Numerics) -> Self {
+        self.set_numerics(numerics);
+        self
     }
 
     /// What the prepare program exports: the values of all [imports](Program::imports).
@@ -152,7 +151,16 @@ fn run_prepare(
 
 impl Backend for CpuBackend {
     fn describe(&self) -> String {
-        format!("cpu ({} threads, {})", self.threads.current_num_threads(), self.numerics)
+        let threads = counted(self.threads.current_num_threads() as u64, "thread");
+        format!("cpu ({threads}, {})", self.numerics)
+    }
+
+    /// Weights that the card holds otherwise than the checkpoint are made with the first layout that needs them and kept,
+    /// in two bytes each.
+    fn set_numerics(&mut self, numerics: Numerics) {
+        self.weights.forget_changed();
+        self.ready.clear();
+        self.numerics = numerics;
     }
 
     fn is_reference(&self) -> bool {

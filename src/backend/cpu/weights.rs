@@ -23,9 +23,9 @@ impl Weights {
         Self { checkpoint, changed: HashMap::new() }
     }
 
-    /// Without what was made for products.
-    pub fn unchanged(self) -> Self {
-        Self::new(self.checkpoint)
+    /// Forgets what was made for products.
+    pub fn forget_changed(&mut self) {
+        self.changed = HashMap::new();
     }
 
     pub fn checkpoint(&self) -> &Checkpoint {

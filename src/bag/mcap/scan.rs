@@ -146,6 +146,9 @@ impl Walk<'_> {
         let body = offset + HEAD_LEN as u64;
         let damaged = |reason: &str| BagError::damaged(self.path, offset, reason);
         match opcode {
+            op::CHUNK | op::MESSAGE if self.found.data_end.is_some() => {
+                return Err(damaged("messages behind the end of the data"));
+            }
             op::CHUNK => {
                 self.close_run();
                 let header =

@@ -45,6 +45,18 @@ impl PromptEncoder {
         if let Some(placeholder) = placeholder_in(&rendered) {
             return Err(PromptError::ControlToken { token: placeholder.to_string() });
         }
+        self.finish(rendered, images)
+    }
+
+    /// Tokens of the prompt without its instruction.
+    ///
+    /// # Errors
+    /// More pictures than fit, or a tokenizer that fails.
+    pub fn template_tokens(&self, images: usize) -> Result<usize, PromptError> {
+        Ok(self.finish(String::new(), images)?.token_ids.len())
+    }
+
+    fn finish(&self, rendered: String, images: usize) -> Result<Prompt, PromptError> {
         self.tokenizer.encode(rendered, images, |rendered, pictures| {
             format!("{PREFIX}{pictures}{rendered}{MESSAGE_END}{ANSWER_START}")
         })

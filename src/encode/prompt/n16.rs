@@ -37,7 +37,18 @@ impl PromptEncoder {
     /// An instruction that is empty, too long, without a single word, or that contains a control token; no picture;
     /// a prompt of too many tokens.
     pub fn encode(&self, instruction: &str, images: usize) -> Result<Prompt, PromptError> {
-        let formal = formal_instruction(instruction, self.formalize)?;
+        self.finish(formal_instruction(instruction, self.formalize)?, images)
+    }
+
+    /// Tokens of the prompt without its instruction.
+    ///
+    /// # Errors
+    /// More pictures than fit, or a tokenizer that fails.
+    pub fn template_tokens(&self, images: usize) -> Result<usize, PromptError> {
+        Ok(self.finish(String::new(), images)?.token_ids.len())
+    }
+
+    fn finish(&self, formal: String, images: usize) -> Result<Prompt, PromptError> {
         self.tokenizer.encode(formal, images, |instruction, pictures| {
             format!("{PREFIX}{instruction}{pictures}{MESSAGE_END}\n")
         })

@@ -66,7 +66,27 @@ impl PromptEncoder {
         images: usize,
         tokens_per_image: usize,
     ) -> Result<Prompt, PromptError> {
-        let formal = formal_instruction(instruction, self.formalize)?;
+        self.finish(formal_instruction(instruction, self.formalize)?, images, tokens_per_image)
+    }
+
+    /// Tokens of the prompt without its instruction.
+    ///
+    /// # Errors
+    /// More pictures than fit, or a tokenizer that fails.
+    pub fn template_tokens(
+        &self,
+        images: usize,
+        tokens_per_image: usize,
+    ) -> Result<usize, PromptError> {
+        Ok(self.finish(String::new(), images, tokens_per_image)?.token_ids.len())
+    }
+
+    fn finish(
+        &self,
+        formal: String,
+        images: usize,
+        tokens_per_image: usize,
+    ) -> Result<Prompt, PromptError> {
         check_parts(&self.tokenizer, &formal, images, tokens_per_image)?;
         let picture = [VISION_START, IMAGE_TOKEN, VISION_END].concat();
         let text = [PREFIX, &picture.repeat(images), &formal, MESSAGE_END, "\n"].concat();

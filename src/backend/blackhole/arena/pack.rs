@@ -1,5 +1,7 @@
 //! The bytes of an arena.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 use half::bf16;
@@ -10,7 +12,7 @@ use super::plan::{ArenaPlan, PlannedPart, PlannedShard};
 use super::{ArenaError, BANKS};
 use crate::backend::blackhole::numerics::{MatrixView, pack_block, tile};
 use crate::checkpoint::Checkpoint;
-use crate::program::{Orientation, WeightSpec};
+use crate::program::{Orientation, WeightId, WeightSpec};
 
 /// Bytes that are packed at a time, about.
 const BLOCK_BYTES: u64 = 8 << 20;
@@ -32,7 +34,8 @@ enum Source<'a> {
 
 /// A plan with the weights of a checkpoint.
 pub struct Packing<'a> {
-    weights: Vec<Option<Weight<'a>>>,
+    /// All that lie in the arena.
+    weights: HashMap<WeightId, Weight<'a>>,
     /// Together they are the banks. Those of a bank come in their order, all of them in that of their use: so each
     /// matrix is read once, and not again for every bank.
     pieces: Vec<Piece<'a>>,
@@ -50,13 +53,12 @@ impl<'a> Packing<'a> {
     /// # Errors
     /// A tensor that is not there, is not bf16 or has too few values.
     pub fn new(plan: &'a ArenaPlan, checkpoint: &'a Checkpoint) -> Result<Self, ArenaError> {
-        let mut weights: Vec<Option<Weight<'_>>> = plan.weights.iter().map(|_| None).collect();
+        let mut weights = HashMap::new();
         let streams = plan.parts().iter().flat_map(|part| &part.streams);
         for shard in streams.flat_map(|stream| &stream.shards) {
-            let place = shard.weight.0;
-            if weights[place].is_none() {
-                let spec = &plan.weights[place];
-                weights[place] = Some(Weight { spec, values: values(checkpoint, spec)? });
+            if let Entry::Vacant(place) = weights.entry(shard.weight) {
+                let spec = &plan.weights[shard.weight.0];
+                place.insert(Weight { spec, values: values(checkpoint, spec)? });
             }
         }
         Ok(Self { weights, pieces: pieces(plan) })
@@ -119,10 +121,9 @@ impl<'a> Packing<'a> {
             let shard = part.shard_of(packet, run.shard);
             let target;
             (target, tiles) = tiles.split_at_mut(run.tiles * shard.format.tile_bytes());
-            if let Some(weight) = &self.weights[shard.weight.0] {
-                let inputs = run.first * tile::SIDE..(run.first + run.tiles) * tile::SIDE;
-                pack_block(weight.block(shard, inputs)?, shard.format, target)?;
-            }
+            let inputs = run.first * tile::SIDE..(run.first + run.tiles) * tile::SIDE;
+            let block = self.weights[&shard.weight].block(shard, inputs)?;
+            pack_block(block, shard.format, target)?;
         }
         Ok(())
     }

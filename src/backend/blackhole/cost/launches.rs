@@ -5,7 +5,7 @@
 //! * what works value by value on what the program has just written (residuals, the gated product),
 //! * rotary positions behind the norm of the same heads.
 
-use super::operands::{reads, written};
+use super::operands::reads;
 use crate::program::{BufferId, Op, View};
 
 /// The program that is being filled.
@@ -26,7 +26,7 @@ impl Launch {
             _ => None,
         };
         self.by_heads = matches!(op, Op::RmsNorm { .. } | Op::Rope { .. });
-        self.written.extend(written(op).map(|view| view.buffer));
+        self.written.extend(op.written().map(|view| view.buffer));
     }
 
     /// Whether an operation can be part of this program; none can of an empty one.

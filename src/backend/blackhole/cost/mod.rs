@@ -29,4 +29,4 @@ mod work;
 pub use cores::{BANKS, Execution};
 pub use op::{Bound, OpCost};
 pub use plan::{Assumptions, Group, Plan, StageCost};
-pub use rates::{RATES, Rate, RateError, Rates};
+pub use rates::{ChangedRate, RATES, Rate, RateError, Rates};

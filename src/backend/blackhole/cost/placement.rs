@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::operands::{reads, written};
+use super::operands::reads;
 use crate::program::{BufferId, BufferSource, Program, View};
 
 /// Where an operation stands: its stage, and its number in it.
@@ -35,7 +35,7 @@ impl Placement {
                 for view in reads(op) {
                     all_reads.entry(view.buffer).or_default().push((position, view));
                 }
-                if let Some(view) = written(op) {
+                if let Some(view) = op.written() {
                     all_writes.entry(view.buffer).or_default().push((position, view));
                 }
             }

@@ -1,5 +1,7 @@
 //! The rates that a plan reckons with: where each comes from, and how to change it.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
 /// A rate by its name on the command line.
@@ -55,6 +57,8 @@ rates! {
     /// Matrix engine of a core at HiFi2; LoFi is twice, HiFi4 half as fast: tt-metal GEMM report.
     matrix: "TFLOPS" = 2.7,
     /// Share of it that a kernel reaches: half, as the goals of this project assume; tt-metal#35519 measured 48 % on 110 cores.
+    /// The vector unit works in the time that this leaves, so that a larger share hides less of it; a faster `matrix` shortens the
+    /// products themselves.
     matrix_reached: "of 1" = 0.5,
     /// One instruction of the vector unit for all values of a tile, 32 lanes at a time: tt-metal#54318.
     vector_pass: "cycles" = 32.0,
@@ -76,6 +80,15 @@ rates! {
     card_to_host: "GB/s" = 7.0,
 }
 
+/// A rate that is not the documented one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ChangedRate {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub value: f64,
+    pub default: f64,
+}
+
 /// Why a rate is not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RateError {
@@ -83,12 +96,22 @@ pub enum RateError {
     Form { text: String },
     #[error("there is no rate '{name}'; accepted: {}", names())]
     Unknown { name: String },
-    #[error("rate {name} is '{value}'; accepted: a number above 0{}", if *name == "matrix_reached" { " and up to 1" } else { "" })]
+    #[error("rate {name} is '{value}'; accepted: {LEAST:e} to {}", most(name))]
     Value { name: &'static str, value: String },
+    #[error("rate {name} is given twice; give it once")]
+    Twice { name: String },
 }
 
-/// Largest rate that is accepted, so that no product of them overflows.
+/// Bounds of a rate, between which no time overflows or vanishes.
+const LEAST: f64 = 1e-6;
 const MOST: f64 = 1e12;
+
+/// The rate that is a share, and at most 1.
+const SHARE: &str = "matrix_reached";
+
+fn most(name: &str) -> String {
+    if name == SHARE { "1".to_owned() } else { format!("{MOST:e}") }
+}
 
 fn names() -> String {
     RATES.iter().map(|rate| rate.name).collect::<Vec<_>>().join(", ")
@@ -104,11 +127,39 @@ impl Rates {
             text.split_once('=').ok_or_else(|| RateError::Form { text: text.to_owned() })?;
         let rate = RATES.iter().find(|rate| rate.name == name);
         let rate = rate.ok_or_else(|| RateError::Unknown { name: name.to_owned() })?;
-        let most = if rate.name == "matrix_reached" { 1.0 } else { MOST };
-        let number = value.parse().ok().filter(|number| *number > 0.0 && *number <= most);
+        let most = if rate.name == SHARE { 1.0 } else { MOST };
+        let number = value.parse().ok().filter(|number| (LEAST..=most).contains(number));
         *(rate.field)(self) =
             number.ok_or_else(|| RateError::Value { name: rate.name, value: value.to_owned() })?;
         Ok(())
+    }
+
+    /// The documented rates with those of `texts` in their place, each `NAME=VALUE`.
+    ///
+    /// # Errors
+    /// As [`Self::set`]; a name that comes twice.
+    pub fn with(texts: &[String]) -> Result<Self, RateError> {
+        let mut rates = Self::default();
+        let mut known = HashSet::new();
+        for text in texts {
+            rates.set(text)?;
+            let name = text.split('=').next().unwrap_or(text);
+            if !known.insert(name) {
+                return Err(RateError::Twice { name: name.to_owned() });
+            }
+        }
+        Ok(rates)
+    }
+
+    /// The rates that are not the documented ones.
+    pub fn changed(&self) -> Vec<ChangedRate> {
+        let mut own = self.clone();
+        let changed = RATES.iter().filter_map(|rate| {
+            let value = *(rate.field)(&mut own);
+            let Rate { name, unit, default, .. } = *rate;
+            (value != default).then_some(ChangedRate { name, unit, value, default })
+        });
+        changed.collect()
     }
 
     /// Seconds of so many cycles.
@@ -128,13 +179,16 @@ mod tests {
 
     #[test]
     fn every_rate_is_set_by_its_name() {
+        assert!(Rates::default().changed().is_empty());
         for rate in RATES {
             let mut rates = Rates::default();
             assert_eq!(*(rate.field)(&mut rates), rate.default);
             let changed = rate.default / 2.0;
             rates.set(&format!("{}={changed}", rate.name)).expect(rate.name);
             assert_eq!(*(rate.field)(&mut rates), changed);
-            assert_ne!(rates, Rates::default(), "{}", rate.name);
+            let found = rates.changed();
+            assert_eq!((found.len(), found[0].name), (1, rate.name));
+            assert_eq!((found[0].value, found[0].default), (changed, rate.default));
         }
     }
 
@@ -143,10 +197,14 @@ mod tests {
         let error = |text: &str| Rates::default().set(text).expect_err(text).to_string();
         assert_eq!(error("dram"), "'dram' is not NAME=VALUE, such as dram_bf16=464");
         assert!(error("speed=1").starts_with("there is no rate 'speed'; accepted: dram_bf16, "));
-        for value in ["0", "-1", "NaN", "inf", "fast", "", "1e300"] {
+        for value in ["0", "-1", "NaN", "inf", "fast", "", "1e300", "1e-320"] {
             let text = error(&format!("clock={value}"));
-            assert_eq!(text, format!("rate clock is '{value}'; accepted: a number above 0"));
+            assert_eq!(text, format!("rate clock is '{value}'; accepted: 1e-6 to 1e12"));
         }
-        assert!(error("matrix_reached=1.1").ends_with("above 0 and up to 1"));
+        assert!(error("matrix_reached=1.1").ends_with("accepted: 1e-6 to 1"));
+        let twice = ["clock=1", "dispatch=2", "clock=2"].map(str::to_owned);
+        let error = Rates::with(&twice).expect_err("clock comes twice").to_string();
+        assert_eq!(error, "rate clock is given twice; give it once");
+        assert_eq!(Rates::with(&twice[..2]).expect("two rates").changed().len(), 2);
     }
 }

@@ -229,14 +229,18 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// The engines that wait, in the order of cores.
-    pub(super) fn blocked(&self) -> Vec<Blocked> {
+    /// The engines that wait, in the order of cores. Those that return credits may wait in a program that `halts`: one
+    /// instruction returns the credits of many ops.
+    pub(super) fn blocked(&self, halts: bool) -> Vec<Blocked> {
         let mut blocked = Vec::new();
         for (core, engines) in self.engines.iter().enumerate() {
             for (engine, state) in Engine::ALL.into_iter().zip(engines) {
                 let Some(Need { semaphore, value }) = state.waits_for else { continue };
                 let segment = &self.program.segments[state.segment];
                 let step = &segment.streams[core].of(engine)[state.number];
+                if halts && matches!(step.instruction, Instruction::ReturnCredits { .. }) {
+                    continue;
+                }
                 let place = *self.at(core, engine, step).place();
                 let found = self.cores[core].semaphores[semaphore as usize];
                 let semaphore =

@@ -18,7 +18,7 @@ impl Machine<'_> {
             let (expected, found) = (part.values(), values.len());
             return Err(Fault::BufferValues { buffer, expected, found });
         }
-        let memory = &mut self.buffers[index];
+        let memory = &mut self.dram.buffers[index];
         memory.zero(0, memory.len());
         tiles.write(memory, part, values);
         Ok(())
@@ -44,7 +44,7 @@ impl Machine<'_> {
         let (tiles, part) = self.buffer(index)?;
         let mut values = Vec::with_capacity(rows.len() * part.columns);
         for row in rows.start..rows.end.min(part.rows) {
-            match tiles.read(&mut self.buffers[index], Part { row, rows: 1, ..part }) {
+            match tiles.read(&mut self.dram.buffers[index], Part { row, rows: 1, ..part }) {
                 Ok(row) => values.extend(row),
                 Err(_) => {
                     let buffer = self.program.buffers[index].name.clone();

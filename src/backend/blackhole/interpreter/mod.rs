@@ -36,6 +36,7 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
+pub use checks::check;
 pub use engine::Halt;
 pub use fault::{Blocked, Fault};
 pub use place::Place;
@@ -47,7 +48,6 @@ use std::collections::HashMap;
 
 use self::core::CoreState;
 use self::engine::EngineState;
-use self::memory::Memory;
 use self::schedule::Ready;
 use super::arena::Arena;
 use super::grid::{BANKS, Core};
@@ -102,8 +102,7 @@ pub struct Machine<'a> {
     cores: Vec<CoreState<'a>>,
     /// By core and engine.
     engines: Vec<[EngineState; 3]>,
-    buffers: Vec<Memory>,
-    tables: Vec<Memory>,
+    dram: Dram,
     ready: Ready,
 }
 
@@ -125,8 +124,17 @@ impl<'a> Machine<'a> {
         numerics: CardNumerics,
         binaries: Binaries,
     ) -> Result<Self, Fault> {
+        let machine = Self::without_dram(program, banks, numerics, binaries)?;
+        Ok(Self { dram: Dram::new(program), ..machine })
+    }
+
+    fn without_dram(
+        program: &'a Lowered,
+        banks: &'a dyn ArenaBytes,
+        numerics: CardNumerics,
+        binaries: Binaries,
+    ) -> Result<Self, Fault> {
         checks::check(program, banks, binaries)?;
-        let dram = Dram::new(program);
         Ok(Self {
             program,
             banks,
@@ -134,8 +142,7 @@ impl<'a> Machine<'a> {
             numbers: (0..).zip(&program.cores).map(|(number, core)| (core.core, number)).collect(),
             cores: program.cores.iter().map(CoreState::new).collect(),
             engines: program.cores.iter().map(|_| Default::default()).collect(),
-            buffers: dram.buffers,
-            tables: dram.tables,
+            dram: Dram::default(),
             ready: Ready::new(0),
         })
     }

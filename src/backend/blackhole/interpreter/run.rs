@@ -39,7 +39,7 @@ impl Machine<'_> {
             }
             Ok(())
         })?;
-        let blocked = self.blocked();
+        let blocked = self.blocked(halt.is_some());
         if blocked.is_empty() { Ok(()) } else { Err(Fault::Deadlock { blocked }) }
     }
 

@@ -1,11 +1,12 @@
 //! Tables in DRAM, and DRAM as a whole.
 
-use super::Machine;
 use super::core::CoreState;
 use super::fault::Fault;
 use super::memory::{Memory, Piece};
 use super::place::At;
-use crate::backend::blackhole::lowered::{DramTable, Instruction, Lowered};
+use super::{ArenaBytes, Binaries, Machine};
+use crate::backend::blackhole::lowered::{DramBuffer, DramTable, Instruction, Lowered};
+use crate::backend::cpu::card::CardNumerics;
 
 /// What stands in DRAM, for the next program that works on the same buffers and tables.
 #[derive(Default)]
@@ -17,38 +18,48 @@ pub struct Dram {
 impl Dram {
     /// With nothing in it.
     pub fn new(program: &Lowered) -> Self {
-        let buffer = |number: usize| {
-            let buffer = &program.buffers[number];
-            Memory::new(buffer.tiles() as usize * buffer.format.tile_bytes() as usize)
-        };
-        let table = |table: &DramTable| Memory::new(table.rows as usize * table.row_bytes as usize);
-        Self {
-            buffers: (0..program.buffers.len()).map(buffer).collect(),
-            tables: program.tables.iter().map(table).collect(),
-        }
+        let memories = |sizes: Vec<usize>| sizes.into_iter().map(Memory::new).collect();
+        let [buffers, tables] = sizes(program);
+        Self { buffers: memories(buffers), tables: memories(tables) }
     }
 
-    fn sizes(&self) -> impl Iterator<Item = usize> {
-        self.buffers.iter().chain(&self.tables).map(Memory::len)
+    /// Whether a program has these buffers and tables.
+    fn is_of(&self, program: &Lowered) -> bool {
+        let sizes_of =
+            |memories: &[Memory]| -> Vec<usize> { memories.iter().map(Memory::len).collect() };
+        sizes(program) == [sizes_of(&self.buffers), sizes_of(&self.tables)]
     }
 }
 
-impl Machine<'_> {
-    /// Goes on with what another program has left in DRAM.
+/// Bytes of the buffers and of the tables.
+fn sizes(program: &Lowered) -> [Vec<usize>; 2] {
+    let buffer =
+        |buffer: &DramBuffer| buffer.tiles() as usize * buffer.format.tile_bytes() as usize;
+    let table = |table: &DramTable| table.rows as usize * table.row_bytes as usize;
+    [program.buffers.iter().map(buffer).collect(), program.tables.iter().map(table).collect()]
+}
+
+impl<'a> Machine<'a> {
+    /// A machine that goes on with what another program has left in DRAM: takes it, unless there is an error.
     ///
     /// # Errors
-    /// The other program had other buffers or tables.
-    pub fn set_dram(&mut self, dram: Dram) -> Result<(), Fault> {
-        if !dram.sizes().eq(Dram::new(self.program).sizes()) {
+    /// The other program had other buffers or tables; or what [`Machine::new`] says.
+    pub fn on(
+        program: &'a Lowered,
+        banks: &'a dyn ArenaBytes,
+        numerics: CardNumerics,
+        dram: &mut Dram,
+    ) -> Result<Self, Fault> {
+        if !dram.is_of(program) {
             return Err(Fault::OtherDram);
         }
-        (self.buffers, self.tables) = (dram.buffers, dram.tables);
-        Ok(())
+        let machine = Self::without_dram(program, banks, numerics, Binaries::default())?;
+        Ok(Self { dram: std::mem::take(dram), ..machine })
     }
 
     /// What the program leaves in DRAM.
     pub fn into_dram(self) -> Dram {
-        Dram { buffers: self.buffers, tables: self.tables }
+        self.dram
     }
 
     /// Fills a table in DRAM with its rows, each as long as they are in DRAM.
@@ -62,7 +73,7 @@ impl Machine<'_> {
             let (table, found) = (table.name.clone(), bytes.len());
             return Err(Fault::TableBytes { table, expected, found });
         }
-        self.tables[index].set_values(0, bytes);
+        self.dram.tables[index].set_values(0, bytes);
         Ok(())
     }
 
@@ -101,7 +112,7 @@ impl Machine<'_> {
             at.check_dram_read(dram as u64, target)?;
             let state = &mut self.cores[core];
             let target = state.check(at, target, bytes.into())?;
-            match self.tables[table as usize].values(dram, bytes as usize) {
+            match self.dram.tables[table as usize].values(dram, bytes as usize) {
                 Ok(row) => state.l1.put(target, &Piece::of_values(row)),
                 Err(unwritten) => {
                     let (place, region) = (at.place(), spec.name.clone());

@@ -133,7 +133,7 @@ impl Machine<'_> {
         to: Pieces,
     ) -> Result<(), Fault> {
         let spec = &self.program.buffers[tiles.buffer as usize];
-        let buffer = &mut self.buffers[tiles.buffer as usize];
+        let buffer = &mut self.dram.buffers[tiles.buffer as usize];
         let mut pieces = Vec::new();
         for (address, target) in
             tiles.addresses(spec.format.tile_bytes(), to.count).zip(to.addresses())
@@ -160,7 +160,7 @@ impl Machine<'_> {
     ) -> Result<(), Fault> {
         let pieces = self.take(at, core, from)?;
         let tile_bytes = self.program.buffers[tiles.buffer as usize].format.tile_bytes();
-        let buffer = &mut self.buffers[tiles.buffer as usize];
+        let buffer = &mut self.dram.buffers[tiles.buffer as usize];
         for (address, piece) in tiles.addresses(tile_bytes, from.count).zip(&pieces) {
             buffer.put(address, piece);
         }

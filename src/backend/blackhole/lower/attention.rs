@@ -3,8 +3,9 @@
 use super::LowerError;
 use super::chip::compute;
 use super::memory::{Audience, FACE, column_tiles};
+use super::multicast::{FACE_BYTES, face_offset};
 use super::uses::Use;
-use super::writer::{FACE_BYTES, Writer, face_offset};
+use super::writer::Writer;
 use crate::backend::blackhole::lowered::{BlockFormat, Engine, Instruction};
 use crate::backend::blackhole::numerics::tile;
 use crate::program::{AttentionShape, Op, View};

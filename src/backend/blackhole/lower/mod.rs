@@ -10,6 +10,7 @@ mod attention;
 mod chip;
 mod frames;
 mod memory;
+mod multicast;
 mod products;
 mod ragged;
 mod resident;
@@ -101,9 +102,21 @@ pub enum LowerError {
     #[error(transparent)]
     Layout(#[from] LayoutFault),
     #[error(transparent)]
-    Arena(#[from] ArenaError),
+    Arena(Box<ArenaError>),
     #[error(transparent)]
-    Checkpoint(#[from] CheckpointError),
+    Checkpoint(Box<CheckpointError>),
+}
+
+impl From<ArenaError> for LowerError {
+    fn from(error: ArenaError) -> Self {
+        LowerError::Arena(Box::new(error))
+    }
+}
+
+impl From<CheckpointError> for LowerError {
+    fn from(error: CheckpointError) -> Self {
+        LowerError::Checkpoint(Box::new(error))
+    }
 }
 
 /// What prefixes of the denoise stage count: the numbers of its instructions, without taps and without those that go with

@@ -5,8 +5,9 @@ use half::bf16;
 use super::LowerError;
 use super::chip::{Index, compute};
 use super::memory::{Audience, FACE, column_tiles, has_all_columns};
+use super::multicast::face_offset;
 use super::uses::{Use, product};
-use super::writer::{Writer, columns_of, face_offset};
+use super::writer::{Writer, columns_of};
 use crate::backend::blackhole::lowered::{BlockFormat, Engine, Instruction};
 use crate::program::{Activation, View, WeightId};
 

@@ -5,26 +5,16 @@ use std::collections::HashMap;
 use half::bf16;
 
 use super::LowerError;
-use super::chip::{Chip, Index, compute, hub};
+use super::chip::{Chip, Index, compute};
 use super::frames::Frames;
-use super::memory::{Audience, FACE, Memory, OUT_SLOTS, Owned, column_tiles};
+use super::memory::{Audience, Memory, OUT_SLOTS, Owned, column_tiles};
+use super::multicast::Live;
 use super::resident::{self, Sources, VECTOR_BYTES};
 use super::uses::Uses;
 use crate::backend::blackhole::arena::Shard;
-use crate::backend::blackhole::grid::{Core, Noc, Rectangle};
 use crate::backend::blackhole::lowered::{BlockFormat, DramBuffer, Engine, Instruction};
 use crate::backend::blackhole::numerics::DtypePolicy;
 use crate::program::{BufferId, Op, View, WeightId};
-
-/// What was multicast and is still needed.
-#[derive(Clone, Copy, Debug)]
-struct Live {
-    /// Signals that tell a core that all of it has come.
-    parts: u32,
-    /// Products that still read it, and whether the first of them has waited for it.
-    readers: usize,
-    awaited: bool,
-}
 
 /// What one compute core reads from its ring, with the numbers of the instructions.
 pub type Shards = Vec<(u32, Shard)>;
@@ -51,9 +41,9 @@ pub struct Writer<'a> {
     loads: Vec<u64>,
     /// Bytes that stay in each compute core's L1.
     pub resident: Vec<Vec<u8>>,
-    live: HashMap<Audience, Live>,
+    pub live: HashMap<Audience, Live>,
     /// Pieces on their way to each hub.
-    gathered: Vec<u32>,
+    pub gathered: Vec<u32>,
     /// Slot for the next result of each compute core.
     next_out: Vec<u32>,
     /// Pieces on their way to each head core.
@@ -186,180 +176,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    // --- Multicasts ---
-
-    /// The hub that gathers a column of tiles, and its place there.
-    fn hub_of(&self, tiles: usize, tile: usize) -> (usize, u32) {
-        let each = tiles.div_ceil(self.chip.hubs());
-        (tile / each, (tile % each) as u32)
-    }
-
-    /// The mover of `core` sends a column of tiles to its hub.
-    pub fn send_to_hub(&mut self, core: Index, address: u32, tiles: usize, tile: usize) {
-        let (number, place) = self.hub_of(tiles, tile);
-        let bytes = self.memory.column_bytes(BlockFormat::Bf16);
-        let hub = self.chip.hub(number);
-        let send = Instruction::Send {
-            address,
-            step: 0,
-            count: 1,
-            bytes,
-            core: self.chip.at(hub),
-            target: self.memory.staging + place * bytes,
-            target_step: 0,
-        };
-        self.chip.mover(core, send);
-        self.chip.signal(core, Engine::Mover, hub, hub::GATHERED);
-        self.expect_piece(number);
-    }
-
-    /// As [`Self::send_to_hub`], for 16 columns: `face` counts them over the whole matrix, `address` is that of the first
-    /// of them in their column of tiles.
-    pub fn send_face_to_hub(&mut self, core: Index, address: u32, tiles: usize, face: usize) {
-        let (number, place) = self.hub_of(tiles, face / 2);
-        let hub = self.chip.hub(number);
-        let column = self.memory.staging + place * self.memory.column_bytes(BlockFormat::Bf16);
-        let send = self.face(address, self.chip.at(hub), column + face_offset(face));
-        self.chip.mover(core, send);
-        self.chip.signal(core, Engine::Mover, hub, hub::GATHERED);
-        self.expect_piece(number);
-    }
-
-    /// Sends 16 columns of a column of tiles to the same 16 or the other ones of another.
-    pub fn face(&self, address: u32, core: Core, target: u32) -> Instruction {
-        // Two rows of faces make a row of tiles.
-        let step = BlockFormat::Bf16.tile_bytes() / 2;
-        Instruction::Send {
-            address,
-            step,
-            count: 2 * self.memory.row_tiles,
-            bytes: FACE_BYTES,
-            core,
-            target,
-            target_step: step,
-        }
-    }
-
-    /// Another piece is on its way to a hub, or put together there.
-    pub fn expect_piece(&mut self, hub: usize) {
-        self.gathered[hub] += 1;
-    }
-
-    fn audience(&self, audience: Audience) -> (Vec<Index>, Vec<Rectangle>, u32, u32, u32, u32) {
-        match audience {
-            Audience::Everyone => (
-                (0..self.chip.compute_cores()).collect(),
-                self.chip.map.to_compute(Noc::Noc0),
-                compute::X_READY,
-                compute::X_DONE,
-                hub::X_FREE,
-                self.memory.x,
-            ),
-            Audience::Owners => (
-                (0..self.chip.owners()).collect(),
-                self.chip.map.to_owners(Noc::Noc0),
-                compute::WIDE_READY,
-                compute::WIDE_DONE,
-                hub::WIDE_FREE,
-                self.memory.wide,
-            ),
-        }
-    }
-
-    /// The hubs multicast what they have gathered, as soon as nobody needs what was multicast to this audience before.
-    /// `readers` products will read it.
-    pub fn multicast(&mut self, audience: Audience, tiles: usize, readers: usize) {
-        let (cores, rectangles, ready, _, free, target) = self.audience(audience);
-        let bytes = self.memory.column_bytes(BlockFormat::Bf16);
-        let each = tiles.div_ceil(self.chip.hubs());
-        let active = tiles.div_ceil(each);
-        self.chip.wait(self.chip.hub(0), Engine::Mover, free, cores.len() as u32);
-        for number in 1..active {
-            self.chip.signal(self.chip.hub(0), Engine::Mover, self.chip.hub(number), hub::GO);
-        }
-        for number in 0..active {
-            let hub = self.chip.hub(number);
-            if number > 0 {
-                self.chip.wait(hub, Engine::Mover, hub::GO, 1);
-            }
-            let pieces = std::mem::take(&mut self.gathered[number]);
-            if pieces > 0 {
-                self.chip.wait(hub, Engine::Mover, hub::GATHERED, pieces);
-            }
-            let first = number * each;
-            let columns = (tiles - first).min(each) as u32;
-            for rectangle in &rectangles {
-                let multicast = Instruction::Multicast {
-                    address: self.memory.staging,
-                    bytes: columns * bytes,
-                    rectangle: *rectangle,
-                    noc: Noc::Noc0,
-                    target: target + first as u32 * bytes,
-                };
-                self.chip.mover(hub, multicast);
-                let tell = Instruction::SignalAll {
-                    rectangle: *rectangle,
-                    noc: Noc::Noc0,
-                    semaphore: ready,
-                    value: 1,
-                };
-                self.chip.mover(hub, tell);
-            }
-        }
-        let live = Live { parts: active as u32, readers, awaited: false };
-        self.live.insert(audience, live);
-    }
-
-    /// Everyone of the audience waits for what was multicast to it, unless it has.
-    pub fn await_multicast(&mut self, audience: Audience) -> Result<(), LowerError> {
-        let (cores, _, ready, ..) = self.audience(audience);
-        let Some(live) = self.live.get_mut(&audience) else {
-            return Err(LowerError::NotWritten { op: self.chip.op });
-        };
-        if !std::mem::replace(&mut live.awaited, true) {
-            let parts = live.parts;
-            for core in cores {
-                self.chip.wait(core, Engine::Compute, ready, parts);
-            }
-        }
-        Ok(())
-    }
-
-    /// One product has read it; after the last one the hubs are told.
-    pub fn has_read(&mut self, audience: Audience) {
-        let (cores, _, _, done, free, _) = self.audience(audience);
-        let Some(live) = self.live.get_mut(&audience) else { return };
-        live.readers = live.readers.saturating_sub(1);
-        if live.readers > 0 {
-            return;
-        }
-        self.live.remove(&audience);
-        for core in cores {
-            self.chip.signal(core, Engine::Compute, core, done);
-            self.chip.wait(core, Engine::Mover, done, 1);
-            self.chip.signal(core, Engine::Mover, self.chip.hub(0), free);
-        }
-    }
-
-    /// Waits for what was multicast and is read no more: the stage ends early.
-    pub fn drain(&mut self) -> Result<(), LowerError> {
-        for audience in [Audience::Everyone, Audience::Owners] {
-            if let Some(live) = self.live.get_mut(&audience) {
-                live.readers = 1;
-                self.await_multicast(audience)?;
-                self.has_read(audience);
-            }
-        }
-        for number in 0..self.chip.heads() {
-            let pieces = std::mem::take(&mut self.head_pieces[number]);
-            if pieces > 0 {
-                let core = self.chip.head(number);
-                self.chip.wait(core, Engine::Compute, compute::HEAD_INPUT, pieces);
-            }
-        }
-        Ok(())
-    }
-
     // --- Products ---
 
     /// The compute core for a column of tiles that any of them may make: the one with the fewest weights so far, head cores
@@ -387,14 +203,6 @@ impl<'a> Writer<'a> {
             .map(|tile| (tile, self.memory.owned(view.buffer, tile, owners)))
             .collect()
     }
-}
-
-/// Bytes of 16 x 16 values of bf16.
-pub const FACE_BYTES: u32 = (2 * FACE * FACE) as u32;
-
-/// Where the 16 columns stand in their column of tiles.
-pub fn face_offset(face: usize) -> u32 {
-    (face % 2) as u32 * FACE_BYTES
 }
 
 /// Columns of a column of tiles of a matrix of `columns` columns.

@@ -56,6 +56,15 @@ impl L1Map {
         self.regions.iter().find(holds)
     }
 
+    /// The fault of a core whose regions end behind L1. The last of them is seldom the one to blame.
+    fn beyond_l1(&self, core: Core) -> LayoutFault {
+        let ends = self.regions.iter().map(|of| u64::from(of.address) + u64::from(of.bytes));
+        let end = ends.max().unwrap_or_default();
+        let largest = self.regions.iter().max_by_key(|region| region.bytes);
+        let (largest, bytes) = largest.map(|of| (of.name.clone(), of.bytes)).unwrap_or_default();
+        LayoutFault::BeyondL1 { core, end, limit: L1_BYTES, largest, bytes }
+    }
+
     /// That every region lies within L1, begins where transfers may begin, and overlaps no other.
     pub fn check(&self, core: Core) -> Result<(), LayoutFault> {
         let mut sorted: Vec<&Region> = self.regions.iter().collect();
@@ -63,8 +72,7 @@ impl L1Map {
         for region in &sorted {
             let end = u64::from(region.address) + u64::from(region.bytes);
             if end > u64::from(L1_BYTES) {
-                let name = region.name.clone();
-                return Err(LayoutFault::BeyondL1 { core, name, end, limit: L1_BYTES });
+                return Err(self.beyond_l1(core));
             }
             if region.address % L1_ALIGNMENT != 0 {
                 let (name, address) = (region.name.clone(), region.address);
@@ -106,6 +114,9 @@ mod tests {
         };
         assert!(matches!(fault(48, 16), LayoutFault::Overlap { address: 48, .. }));
         assert!(matches!(fault(72, 16), LayoutFault::Unaligned { address: 72, .. }));
-        assert!(matches!(fault(64, L1_BYTES), LayoutFault::BeyondL1 { .. }));
+        let LayoutFault::BeyondL1 { end, largest, .. } = fault(64, L1_BYTES) else {
+            panic!("another fault")
+        };
+        assert_eq!((end, largest.as_str()), (u64::from(L1_BYTES) + 64, "second"));
     }
 }

@@ -203,8 +203,10 @@ pub enum DecodeError {
 /// Memory of a core that does not work out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutFault {
-    #[error("core {core}: region '{name}' ends at {end}, L1 at {limit}")]
-    BeyondL1 { core: Core, name: String, end: u64, limit: u32 },
+    #[error(
+        "core {core} would need {end} bytes of L1 and has {limit}; its largest region is '{largest}' with {bytes}"
+    )]
+    BeyondL1 { core: Core, end: u64, limit: u32, largest: String, bytes: u32 },
     #[error("core {core}: region '{name}' begins at {address}, which is no multiple of 16")]
     Unaligned { core: Core, name: String, address: u32 },
     #[error("core {core}: regions '{}' and '{}' overlap at {address}", names[0], names[1])]

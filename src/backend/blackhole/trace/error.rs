@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::checks::TileFault;
 use crate::backend::blackhole::arena::ArenaError;
 use crate::backend::blackhole::lowered::LayoutFault;
 use crate::program::StageKind;
@@ -35,6 +36,8 @@ pub enum TraceError {
     SharedTiles { place: OpPlace, buffer: String },
     #[error("{place}: {fault}")]
     Layout { place: OpPlace, fault: LayoutFault },
+    #[error("{place}: {fault}")]
+    Tiles { place: OpPlace, fault: TileFault },
     #[error(
         "'{name}' should have {expected} values and has {found}; a program is made for one layout, and for what its own prepare \
          program exports"

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::backend::blackhole::grid::{COLUMNS, ROWS};
 use crate::backend::blackhole::numerics::tile::SIDE;
+use crate::program::View;
 
 /// Cores that the tiles of a result are dealt out over: all there are.
 pub const CORES: usize = COLUMNS as usize * ROWS as usize;
@@ -20,6 +21,12 @@ pub struct Area {
 }
 
 impl Area {
+    /// A view whose buffer has this number in DRAM.
+    pub fn of(buffer: u32, view: View) -> Self {
+        let View { row, rows, col: column, cols: columns, .. } = view;
+        Self { buffer, row, rows, column, columns }
+    }
+
     /// Rows `first .. first + count` of this area.
     pub fn slice_rows(self, first: usize, count: usize) -> Self {
         Self { row: self.row + first, rows: count, ..self }

@@ -22,7 +22,7 @@ pub enum Origin {
 
 /// Places of everything that is neither a weight of products nor a vector: those are in the arena.
 #[derive(Clone, Debug, Default)]
-pub struct Dram {
+pub struct DramMap {
     pub buffers: Vec<DramBuffer>,
     /// Of each buffer.
     pub buffer_origins: Vec<Origin>,
@@ -38,7 +38,7 @@ enum Place {
     Rows(u32),
 }
 
-impl Dram {
+impl DramMap {
     /// A buffer as tiles for every buffer of the program and for every weight that is added or copied; a table for pictures,
     /// which are cut into patches, for lists, and for embeddings, which are looked up.
     pub fn of(program: &Program) -> Self {

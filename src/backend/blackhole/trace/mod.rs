@@ -8,6 +8,7 @@
 //!
 //! The sums are those of the CPU's card numerics, so that after every program the buffers hold the same bits.
 
+mod checks;
 mod contents;
 mod core;
 mod error;
@@ -20,18 +21,19 @@ mod runner;
 mod weights;
 mod written;
 
+pub use checks::TileFault;
 pub use contents::Contents;
 pub use error::{OpPlace, TraceError};
-pub use memory::{Dram, Origin};
+pub use memory::{DramMap, Origin};
 pub use report::{StageReport, TraceReport};
 pub use runner::{RunError, Runner};
 
 use super::arena::ArenaPlan;
-use super::lowered::{DramBuffer, DramTable, Lowered};
+use super::lowered::{DramBuffer, Lowered};
 use super::numerics::DtypePolicy;
 use crate::checkpoint::Checkpoint;
 use crate::program::{BufferSource, Op, Program, View};
-use geometry::TileRange;
+use geometry::{Area, TileRange};
 use program::{ProgramWriter, Tables};
 use weights::Weights;
 use written::Written;
@@ -64,7 +66,7 @@ pub struct TracePlan<'a> {
 /// Lowers every instruction of every stage, once, to know that each has a program.
 pub fn lower<'a>(source: &TraceSource<'a>) -> Result<TracePlan<'a>, TraceError> {
     let TraceSource { program, checkpoint, policy } = *source;
-    let dram = Dram::of(program);
+    let dram = DramMap::of(program);
     let weights = Weights::plan(program, checkpoint, policy)?;
     let written = writers(program, &dram);
     let tables = Tables { program, dram, weights, written };
@@ -72,7 +74,9 @@ pub fn lower<'a>(source: &TraceSource<'a>) -> Result<TracePlan<'a>, TraceError> 
     for (number, stage) in program.stages.iter().enumerate() {
         let mut report = StageReport::new(stage);
         for lowered in plan.programs(number)? {
-            report.add(&lowered?.lowered);
+            let lowered = lowered?;
+            plan.check(number, &lowered)?;
+            report.add(&lowered.lowered);
         }
         plan.report.stages.push(report);
     }
@@ -86,7 +90,7 @@ impl TracePlan<'_> {
     }
 
     /// What has to stand in DRAM besides: the same buffers and tables for all programs.
-    pub fn dram(&self) -> &Dram {
+    pub fn dram(&self) -> &DramMap {
         &self.tables.dram
     }
 
@@ -96,9 +100,17 @@ impl TracePlan<'_> {
         Some((number, &self.dram().buffers[number as usize]))
     }
 
-    /// The table of a number.
-    pub fn table(&self, number: u32) -> Option<&DramTable> {
-        self.dram().tables.get(number as usize)
+    /// That a program of a stage writes each tile of its result once, and reads none that another core writes.
+    ///
+    /// # Errors
+    /// It does not, or the stage has no such instruction.
+    pub fn check(&self, stage: usize, program: &TraceProgram) -> Result<(), TraceError> {
+        let place = self.place(stage, program.op)?;
+        let op = self.tables.program.stages[stage].ops.get(program.op as usize);
+        let out = op.and_then(|op| ops::result(self.tables.program, op));
+        let buffer = out.and_then(|out| self.dram().buffer(Origin::Buffer(out.buffer)));
+        let area = out.zip(buffer).map(|(out, buffer)| Area::of(buffer, out));
+        checks::check(&program.lowered, area).map_err(|fault| TraceError::Tiles { place, fault })
     }
 
     /// What the programs take.
@@ -111,16 +123,21 @@ impl TracePlan<'_> {
         &self,
         stage: usize,
     ) -> Result<impl Iterator<Item = Result<TraceProgram, TraceError>>, TraceError> {
+        let place = self.place(stage, 0)?;
         let stages = &self.tables.program.stages;
-        let known = stages.get(stage);
-        let known = known.ok_or(TraceError::Stage { stage, stages: stages.len() })?;
         let before: usize = stages[..stage].iter().map(|stage| stage.ops.len()).sum();
-        let ops = known.ops.iter().enumerate();
+        let ops = stages[stage].ops.iter().enumerate();
         let ops = ops.filter(|(_, op)| !matches!(op, Op::Tap { .. }));
         Ok(ops.map(move |(op, instruction)| {
-            let place = OpPlace { stage, kind: known.kind, op: op as u32 };
-            self.program(place, before + op, instruction)
+            self.program(OpPlace { op: op as u32, ..place }, before + op, instruction)
         }))
+    }
+
+    fn place(&self, stage: usize, op: u32) -> Result<OpPlace, TraceError> {
+        let stages = &self.tables.program.stages;
+        let known = stages.get(stage);
+        let kind = known.ok_or(TraceError::Stage { stage, stages: stages.len() })?.kind;
+        Ok(OpPlace { stage, kind, op })
     }
 
     fn program(&self, place: OpPlace, number: usize, op: &Op) -> Result<TraceProgram, TraceError> {
@@ -132,7 +149,7 @@ impl TracePlan<'_> {
 }
 
 /// Which instruction writes which tile first.
-fn writers(program: &Program, dram: &Dram) -> Written {
+fn writers(program: &Program, dram: &DramMap) -> Written {
     let by_host = |number: usize| match dram.buffer_origins[number] {
         Origin::Buffer(buffer) => program.buffers[buffer.0].source != BufferSource::Scratch,
         Origin::Weight(_) | Origin::Index(_) => true,
@@ -141,10 +158,8 @@ fn writers(program: &Program, dram: &Dram) -> Written {
     let ops = program.stages.iter().flat_map(|stage| &stage.ops).enumerate();
     for (number, out) in ops.filter_map(|(number, op)| Some((number, op.written()?))) {
         let Some(buffer) = dram.buffer(Origin::Buffer(out.buffer)) else { continue };
-        let View { row, rows, col: column, cols: columns, .. } = out;
-        let area = geometry::Area { buffer, row, rows, column, columns };
         let across = dram.buffers[buffer as usize].column_tiles() as usize;
-        written.note(number, buffer, across, TileRange::covering(area));
+        written.note(number, buffer, across, TileRange::covering(Area::of(buffer, out)));
     }
     written
 }

@@ -3,27 +3,27 @@
 use super::core::{Block, CoreWriter, ring, semaphores};
 use super::error::{OpPlace, TraceError};
 use super::geometry::{Area, CORES, TileRange};
-use super::memory::{Dram, Origin};
+use super::memory::{DramMap, Origin};
 use super::weights::{Vector, Weights};
 use super::written::{Written, fills_tile};
 use crate::backend::blackhole::grid::{Core, L1_BYTES};
 use crate::backend::blackhole::lowered::{
     BlockFormat, CoreProgram, DramBuffer, Instruction, L1Map, Lowered, PacketRing, STREAMS, Segment,
 };
-use crate::backend::blackhole::numerics::tile::SIDE;
+use crate::backend::blackhole::numerics::tile::{FACE, SIDE};
 use crate::program::{Program, View, WeightId};
 
 /// Blocks begin where DRAM can be read to.
 const ALIGNMENT: u32 = 64;
 /// Bytes that are kept free for the streams of a core, and for what regions lose to their alignment.
 const STREAM_BYTES: u32 = 64 * 1024;
-/// Bytes of 16 values of bf16: a row of a face.
-const FACE_ROW_BYTES: u32 = 32;
+/// Bytes of a row of a face of bf16.
+const FACE_ROW_BYTES: u32 = 2 * FACE as u32;
 
 /// What all programs are written from.
 pub struct Tables<'a> {
     pub program: &'a Program,
-    pub dram: Dram,
+    pub dram: DramMap,
     pub weights: Weights,
     pub written: Written,
 }
@@ -93,20 +93,18 @@ impl<'a> ProgramWriter<'a> {
 
     /// The place of a view in DRAM.
     pub fn area(&self, view: View) -> Result<Area, TraceError> {
-        self.area_of(Origin::Buffer(view.buffer), view.row, view.rows, view.col, view.cols)
+        Ok(Area::of(self.number_of(Origin::Buffer(view.buffer))?, view))
     }
 
-    pub fn area_of(
-        &self,
-        origin: Origin,
-        row: usize,
-        rows: usize,
-        column: usize,
-        columns: usize,
-    ) -> Result<Area, TraceError> {
+    /// The first rows of a matrix of the checkpoint, as many as a view has.
+    pub fn weight_rows(&self, weight: WeightId, out: View) -> Result<Area, TraceError> {
+        let buffer = self.number_of(Origin::Weight(weight))?;
+        Ok(Area { buffer, row: 0, rows: out.rows, column: 0, columns: out.cols })
+    }
+
+    fn number_of(&self, origin: Origin) -> Result<u32, TraceError> {
         let buffer = self.tables.dram.buffer(origin);
-        let buffer = buffer.ok_or_else(|| self.unsupported("tiles of what lies in rows"))?;
-        Ok(Area { buffer, row, rows, column, columns })
+        buffer.ok_or_else(|| self.unsupported("tiles of what lies in rows"))
     }
 
     pub fn table(&self, origin: Origin) -> Result<u32, TraceError> {
@@ -136,6 +134,14 @@ impl<'a> ProgramWriter<'a> {
         }
     }
 
+    /// That an operand is stored as blocks and vectors in L1 have it.
+    pub fn check_bf16(&self, area: Area) -> Result<(), TraceError> {
+        match self.format(area) {
+            BlockFormat::Bf16 => Ok(()),
+            BlockFormat::F32 => Err(self.unsupported("vectors and rotary tables in f32")),
+        }
+    }
+
     // --- Streams ---
 
     pub fn core(&mut self, core: usize) -> &mut CoreWriter {
@@ -160,8 +166,8 @@ impl<'a> ProgramWriter<'a> {
         staging: u32,
     ) {
         let agrees = area.in_tile() == (row, column) && self.format(area) == block.format;
-        let has_company = area.column % SIDE != 0 || area.columns % SIDE != 0;
-        if agrees && !(alone && has_company) {
+        let is_alone = area.column.is_multiple_of(SIDE) && area.columns.is_multiple_of(SIDE);
+        if agrees && (is_alone || !alone) {
             self.read(core, area, block);
         } else {
             self.cores[core].zero(block);
@@ -226,15 +232,15 @@ impl<'a> ProgramWriter<'a> {
         let (in_tile, _) = row.in_tile();
         let scratch = scratch.of_tiles(1, row.columns.div_ceil(SIDE));
         self.load(core, row, scratch, (in_tile, 0), false, staging);
-        let tile = scratch.format.tile_bytes();
-        // The left and right halves of a row stand in faces beside each other, a quarter of a tile apart.
-        let (above, line) = (in_tile / 16, in_tile % 16);
-        let first = scratch.address + above as u32 * tile / 2 + line as u32 * FACE_ROW_BYTES;
-        let sides = if row.columns > SIDE / 2 { 2 } else { 1 };
+        // The halves of a row stand in two faces, one behind the other; two faces on are those of the lower rows.
+        let face = FACE as u32 * FACE_ROW_BYTES;
+        let (below, line) = ((in_tile / FACE) as u32, (in_tile % FACE) as u32);
+        let first = scratch.address + 2 * below * face + line * FACE_ROW_BYTES;
+        let sides = row.columns.div_ceil(FACE).min(2) as u32;
         for side in 0..sides {
             let send = Instruction::Send {
-                address: first + side * tile / 4,
-                step: tile,
+                address: first + side * face,
+                step: scratch.format.tile_bytes(),
                 count: scratch.column_tiles as u32,
                 bytes: FACE_ROW_BYTES,
                 core: self.cores[core].core,

@@ -37,6 +37,7 @@ impl<'a> Runner<'a> {
         Self { plan, banks, numerics, memory, dram }
     }
 
+    /// Puts contents into DRAM.
     pub fn fill(&mut self, contents: &[Contents<'_>]) -> Result<(), RunError> {
         self.with_memory(|machine| {
             for contents in contents {
@@ -59,8 +60,7 @@ impl<'a> Runner<'a> {
         program: &TraceProgram,
         schedule: &mut Schedule,
     ) -> Result<Report, RunError> {
-        let mut machine = Machine::new(&program.lowered, self.banks, self.numerics)?;
-        machine.set_dram(std::mem::take(&mut self.dram))?;
+        let mut machine = Machine::on(&program.lowered, self.banks, self.numerics, &mut self.dram)?;
         let report = machine.run(schedule);
         self.dram = machine.into_dram();
         Ok(report?)
@@ -99,8 +99,7 @@ impl<'a> Runner<'a> {
         &mut self,
         work: impl FnOnce(&mut Machine<'_>) -> Result<T, Fault>,
     ) -> Result<T, RunError> {
-        let mut machine = Machine::new(&self.memory, self.banks, self.numerics)?;
-        machine.set_dram(std::mem::take(&mut self.dram))?;
+        let mut machine = Machine::on(&self.memory, self.banks, self.numerics, &mut self.dram)?;
         let result = work(&mut machine);
         self.dram = machine.into_dram();
         Ok(result?)

@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 
 use super::super::cores::Execution;
-use super::super::operands::written;
 use super::super::plan::{Assumptions, Plan};
 use super::{assert_near, checkpoint, plan};
 use crate::backend::blackhole::grid::L1_BYTES;
 use crate::backend::blackhole::numerics::TileFormat;
 use crate::contract::Version;
 use crate::plan::{Planned, Wanted};
-use crate::program::{Activation, ProgramBuilder, StageKind};
+use crate::program::{Activation, Op, ProgramBuilder, StageKind};
 
 #[test]
 fn what_one_stage_hands_to_another_lies_in_dram() {
@@ -65,7 +64,7 @@ fn the_values_of_a_stage_fit_into_the_cores() {
         let program = planned.request(layout).expect("a program");
         for stage in &program.stages {
             let buffers: HashSet<usize> =
-                stage.ops.iter().filter_map(written).map(|view| view.buffer.0).collect();
+                stage.ops.iter().filter_map(Op::written).map(|view| view.buffer.0).collect();
             let bytes = buffers.iter().map(|buffer| {
                 let spec = &program.buffers[*buffer];
                 TileFormat::Bf16.matrix_bytes(spec.rows, spec.cols).expect("a size")

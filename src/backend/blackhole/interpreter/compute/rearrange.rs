@@ -54,7 +54,7 @@ fn move_rows(core: &mut CoreState<'_>, at: At<'_>, instruction: &Instruction) ->
         let mut values = core.read(at, source, from)?;
         if motion == RowMotion::ScatterAdd {
             for (value, sum) in values.iter_mut().zip(core.read(at, target, to)?) {
-                *value = sum + *value;
+                *value += sum;
             }
         }
         core.write(target, to, &values);

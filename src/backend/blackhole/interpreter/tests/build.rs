@@ -5,8 +5,8 @@ use half::bf16;
 use crate::backend::blackhole::grid::Core;
 use crate::backend::blackhole::interpreter::{Fault, Machine, Schedule};
 use crate::backend::blackhole::lowered::{
-    BlockFormat, CoreProgram, DramBuffer, Engine, Instruction, L1Map, Lowered, PacketRing, STREAMS,
-    Segment, Semaphore, Step, Streams,
+    BlockFormat, CoreProgram, DramBuffer, DramTable, Engine, Instruction, L1Map, Lowered,
+    PacketRing, STREAMS, Segment, Semaphore, Step, Streams,
 };
 use crate::backend::cpu::card::CardNumerics;
 
@@ -17,6 +17,8 @@ pub struct Built {
     pub numerics: CardNumerics,
     /// Contents of the first buffers; the others are outputs.
     pub inputs: Vec<Vec<f32>>,
+    /// Contents of all tables.
+    pub tables: Vec<Vec<u8>>,
 }
 
 /// Semaphores of compute cores and their streams are few here.
@@ -31,7 +33,13 @@ impl Built {
             tables: Vec::new(),
         };
         let numerics = CardNumerics::default();
-        Self { program, banks: vec![Vec::new(); 8], numerics, inputs: Vec::new() }
+        Self {
+            program,
+            banks: vec![Vec::new(); 8],
+            numerics,
+            inputs: Vec::new(),
+            tables: Vec::new(),
+        }
     }
 
     /// Adds a core; gives its number. Its regions lie one behind the other from address 0 on, the first ones of 64 bytes
@@ -89,6 +97,26 @@ impl Built {
         self.program.buffers.len() as u32 - 1
     }
 
+    /// Adds a table with its rows, which are equally long.
+    pub fn table(&mut self, name: &str, rows: &[Vec<u8>]) -> u32 {
+        let row_bytes = rows[0].len().next_multiple_of(64);
+        let padded = |row: &Vec<u8>| {
+            let mut row = row.clone();
+            row.resize(row_bytes, 0);
+            row
+        };
+        self.tables.push(rows.iter().flat_map(padded).collect());
+        let (name, rows, row_bytes) = (name.to_owned(), rows.len() as u32, row_bytes as u32);
+        self.program.tables.push(DramTable { name, rows, row_bytes });
+        self.program.tables.len() as u32 - 1
+    }
+
+    /// Adds a region that DRAM may be read to.
+    pub fn region(&mut self, core: usize, name: &str, bytes: u32) -> u32 {
+        let map = &mut self.program.cores[core].map;
+        map.add_at(name, map.bytes_to_end().next_multiple_of(64), bytes)
+    }
+
     /// A stream of the first segment, to change it.
     pub fn stream(&mut self, core: usize, engine: Engine) -> &mut Vec<Step> {
         &mut self.program.segments[0].streams[core].0[engine as usize]
@@ -112,6 +140,9 @@ impl Built {
         let mut machine = Machine::new(&self.program, &self.banks, self.numerics)?;
         for (buffer, values) in self.inputs.iter().enumerate() {
             machine.write_buffer(buffer, values)?;
+        }
+        for (table, bytes) in self.tables.iter().enumerate() {
+            machine.write_table(table, bytes)?;
         }
         Ok(machine)
     }

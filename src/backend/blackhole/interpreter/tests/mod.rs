@@ -6,7 +6,9 @@ mod multicast;
 mod norm;
 mod packets;
 mod product;
+mod rearrange;
 mod relay;
+mod rows;
 mod single;
 
 use build::Built;

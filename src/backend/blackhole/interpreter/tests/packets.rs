@@ -5,7 +5,7 @@ use super::product::{self, CONSUMER, CONSUMER_AT, READER, READER_AT};
 use super::relay::read;
 use super::{fault, run};
 use crate::backend::blackhole::grid::Core;
-use crate::backend::blackhole::interpreter::{Fault, Schedule};
+use crate::backend::blackhole::interpreter::{Fault, Halt, Schedule};
 use crate::backend::blackhole::lowered::{
     BlockFormat, Engine, Instruction, PACKET_BYTES, PacketRing, Step,
 };
@@ -46,6 +46,17 @@ fn packets_are_counted() {
     assert_eq!(consumer.tile_products, 2 * 3 * 2 * 10);
     let reader = report.counters(READER_AT).unwrap();
     assert_eq!((reader.arena, reader.sent), (consumer.received, consumer.received));
+}
+
+#[test]
+fn a_prefix_leaves_credits_to_be_returned() {
+    let built = streamed();
+    let mut machine = built.machine().unwrap();
+    let schedule = &mut Schedule::round_robin();
+    let before = machine.run_to(schedule, Halt { segment: 0, pass: 0, op: 1 }).unwrap();
+    assert_eq!(before.counters(CONSUMER_AT).unwrap().tile_products, 2 * 10);
+    let after = machine.run(schedule).unwrap();
+    assert_eq!(after.counters(CONSUMER_AT).unwrap().tile_products, 2 * 3 * 2 * 10);
 }
 
 #[test]

@@ -116,10 +116,12 @@ pub fn built(numerics: CardNumerics, out_format: BlockFormat) -> Built {
     let bytes = bias_bytes().len() as u32;
     let mut moves = vec![Instruction::ReadArena { bank: 5, offset: 0, bytes, address: bias }];
     moves.extend((0..2).map(|row| read([0, row * 10, 1, 10, 0, 2048, x + row * 2048, 2 * 2048])));
-    moves.extend([signal(CONSUMER_AT, 2), wait(3, 1)]);
-    let tile = out_format.tile_bytes();
-    moves.extend((0..2).map(|row| write([1, row * 3, 1, 3, 0, tile, out + row * tile, 2 * tile])));
+    moves.push(signal(CONSUMER_AT, 2));
     built.push(CONSUMER, Engine::Mover, 0, &moves);
+    let tile = out_format.tile_bytes();
+    let mut moves = vec![wait(3, 1)];
+    moves.extend((0..2).map(|row| write([1, row * 3, 1, 3, 0, tile, out + row * tile, 2 * tile])));
+    built.push(CONSUMER, Engine::Mover, 3, &moves);
 
     built.push(CONSUMER, Engine::Compute, 0, &[wait(2, 1)]);
     for (index, shard) in shards().enumerate() {

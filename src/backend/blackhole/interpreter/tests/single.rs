@@ -13,7 +13,7 @@ use crate::backend::cpu::mat::{Mat, MatMut};
 pub const CORE: Core = Core::new(5, 5);
 
 /// A core that loads its inputs, computes, and writes its outputs: `buffers` are rows, columns and format of both.
-fn built(
+pub fn built(
     inputs: &[(u32, u32, BlockFormat)],
     outputs: &[(u32, u32, BlockFormat)],
     compute: impl Fn(&[u32]) -> Vec<Instruction>,

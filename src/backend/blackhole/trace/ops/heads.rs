@@ -51,10 +51,12 @@ pub fn rope(
 ) -> Result<(), TraceError> {
     let half = cos.cols;
     let (x, cos, sin) = (program.area(x)?, program.area(cos)?, program.area(sin)?);
+    program.check_bf16(cos)?;
+    program.check_bf16(sin)?;
     let units = units(x, x.columns / (2 * half), 2 * half);
     let (rows, columns) = largest(&units);
-    let tables = [("cos", cos), ("sin", sin)]
-        .map(|(name, _)| program.block(name, BlockFormat::Bf16, rows, half.div_ceil(SIDE)));
+    let tables = ["cos", "sin"]
+        .map(|name| program.block(name, BlockFormat::Bf16, rows, half.div_ceil(SIDE)));
     let staging = (rows as u32 + 1) * BlockFormat::F32.tile_bytes();
     let staging = program.region("staging", staging);
     let block = program.block("x", program.format(x), rows, columns);

@@ -9,14 +9,16 @@ mod rows;
 
 use super::error::TraceError;
 use super::geometry::TileRange;
-use super::memory::Origin;
 use super::program::ProgramWriter;
 use crate::backend::blackhole::lowered::RowMotion;
-use crate::program::{Activation, Op, View, WeightId};
+use crate::program::{Activation, Op, Program, View};
 use products::{Bias, Product};
 
 /// Writes the program of an instruction.
 pub fn lower(program: &mut ProgramWriter<'_>, op: &Op) -> Result<(), TraceError> {
+    if result(program.tables.program, op).is_none() {
+        return Ok(());
+    }
     check_tiles(program, op)?;
     match *op {
         Op::Linear { x, weight, bias, activation, out } => {
@@ -70,8 +72,19 @@ pub fn lower(program: &mut ProgramWriter<'_>, op: &Op) -> Result<(), TraceError>
     }
 }
 
+/// What an instruction writes; nothing if there are no rows for it.
+pub fn result(program: &Program, op: &Op) -> Option<View> {
+    let rows = match op {
+        Op::ScatterRows { rows, .. } | Op::ScatterAddRows { rows, .. } => {
+            program.indices[rows.0].len
+        }
+        _ => op.written()?.rows,
+    };
+    op.written().filter(|_| rows > 0)
+}
+
 /// Name of an instruction, with that of the buffer that it writes.
-pub fn name(program: &crate::program::Program, op: &Op) -> String {
+pub fn name(program: &Program, op: &Op) -> String {
     let kind = match op {
         Op::Linear { .. } | Op::LinearBuffer { .. } => "product",
         Op::LayerNorm { .. } => "layer norm",
@@ -94,17 +107,6 @@ pub fn name(program: &crate::program::Program, op: &Op) -> String {
     match op.written() {
         Some(View { buffer, .. }) => format!("{kind}: {}", program.buffers[buffer.0].name),
         None => kind.to_owned(),
-    }
-}
-
-impl ProgramWriter<'_> {
-    /// The first rows of a matrix of the checkpoint, as many as a view has.
-    fn weight_rows(
-        &self,
-        weight: WeightId,
-        out: View,
-    ) -> Result<super::geometry::Area, TraceError> {
-        self.area_of(Origin::Weight(weight), 0, out.rows, 0, out.cols)
     }
 }
 

@@ -52,6 +52,8 @@ pub fn layer_norm(
         }
         (None, Some(Modulation { scale, shift })) => {
             let (gain, shift) = (program.area(scale)?, program.area(shift)?);
+            program.check_bf16(gain)?;
+            program.check_bf16(shift)?;
             (NormScaling::Modulated, VectorSource::Row(gain), VectorSource::Row(shift))
         }
         (None, None) => (NormScaling::None, VectorSource::None, VectorSource::None),

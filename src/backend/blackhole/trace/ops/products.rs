@@ -70,7 +70,11 @@ pub fn lower(program: &mut ProgramWriter<'_>, product: &Product) -> Result<(), T
     let bias = match product.bias {
         Bias::None => BiasSource::None,
         Bias::Weight(weight) => BiasSource::Vector(program.arena_vector(weight)?),
-        Bias::Row(view) => BiasSource::Row(program.area(view)?),
+        Bias::Row(view) => {
+            let row = program.area(view)?;
+            program.check_bf16(row)?;
+            BiasSource::Row(row)
+        }
     };
     let operands = Operands {
         x,
@@ -110,12 +114,10 @@ fn lay_out(
     let bias = program.region("bias", VECTOR_BYTES);
     let bias_tiles = program.block("bias tiles", BlockFormat::Bf16, 1, 1);
     let a_row = (inputs as u32 + 1) * x_format.tile_bytes() + out_format.tile_bytes();
-    // Staging has a row more: what is moved there need not begin at a tile. A row of the bias is staged too.
-    let first = x_format.tile_bytes() + BlockFormat::F32.tile_bytes();
-    let height = program.room(first, a_row)?.min(share);
+    // Staging has a row more: what is moved there need not begin at a tile.
+    let height = program.room(x_format.tile_bytes(), a_row)?.min(share);
     let x = program.block("x", x_format, height, inputs);
-    let staging = (height as u32 + 1) * x_format.tile_bytes() + BlockFormat::F32.tile_bytes();
-    let staging = program.region("staging", staging);
+    let staging = program.region("staging", (height as u32 + 1) * x_format.tile_bytes());
     let out = program.block("out", out_format, height, 1);
     Ok((height, Regions { x, staging, bias, bias_tiles, out }))
 }

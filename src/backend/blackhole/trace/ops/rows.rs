@@ -54,9 +54,6 @@ pub fn motion(
     let (x, out) = (program.area(x)?, program.area(out)?);
     program.check_columns(out)?;
     let list = List::lay_out(program, rows)?;
-    if list.count == 0 {
-        return Ok(());
-    }
     let (x_rows, tiles) = (TileRange::covering(x).rows, TileRange::covering(out));
     let staging = program.region("staging", program.staging_bytes(x));
     let block = program.block("x", program.format(x), x_rows, 1);
@@ -104,9 +101,6 @@ pub fn embed(
     let table = program.table(Origin::Weight(table))?;
     let out = program.area(out)?;
     program.check_columns(out)?;
-    if out.is_empty() {
-        return Ok(());
-    }
     let list = List::lay_out(program, ids)?;
     let strip_bytes = STRIP as u32 * TILE_ROW_BYTES;
     let rows = program.region("rows", SIDE as u32 * strip_bytes);

@@ -1,0 +1,121 @@
+//! `serve`: the policy for those who are not on ROS.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use tracing::warn;
+
+use super::WrongUsage;
+use super::policy_args::PolicyArgs;
+use crate::golden;
+use crate::policy::open_snapshot;
+use crate::serve::environment::Environment;
+use crate::serve::http::{Identity, Limits, Token};
+use crate::serve::{ModelOptions, engine, run};
+use crate::weights::lock::Lock;
+
+/// Answer requests over HTTP: POST /predict, and what the public serving documents have besides.
+///
+/// The socket answers before the policy is loaded (GET /health says "starting"). Requests queue on one policy. SIGTERM and
+/// SIGINT end the requests under way, a second one ends at once.
+///
+/// Exit status: 0 after a signal, 1 if the policy cannot be served, 2 for wrong usage.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// Address of the HTTP server; a port of 0 is any free one.
+    #[arg(long, default_value = "127.0.0.1:20000")]
+    http: SocketAddr,
+    /// Secret that clients show as `Authorization: Bearer TOKEN`, on every path but /health.
+    #[arg(long, env = "GR00T_HTTP_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// Requests that wait for the one that is computed; more are answered with 503.
+    #[arg(long, default_value_t = engine::Limits::default().queue, value_parser = queue)]
+    queue: usize,
+    /// Longest time from the queue to the answer, in seconds; then 503.
+    #[arg(long, default_value_t = engine::Limits::default().deadline.as_secs_f64(), value_parser = seconds)]
+    deadline: f64,
+    /// Largest body of a request, in MiB.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    max_body_mib: u32,
+    /// Predictions before the first request is answered; one at least is made.
+    #[arg(long, default_value_t = 3, env = "GR00T_WARMUP_RUNS")]
+    warm_up: u32,
+    /// Lowest correlation and concordance with the golden, where there is one, at which the policy is served.
+    #[arg(long, default_value_t = golden::DEFAULT_FLOOR, env = "GR00T_WARMUP_PCC_MIN", value_parser = super::policy_args::floor)]
+    floor: f64,
+    /// Directory of the golden; default: golden/EMBODIMENT in the snapshot, if there is one.
+    #[arg(long)]
+    golden: Option<PathBuf>,
+    /// Seed of requests without seed and noise; default: the version's.
+    #[arg(long, env = "GR00T_DEFAULT_SEED")]
+    default_seed: Option<u64>,
+    /// Layout of tokens and pictures, which limits the instruction; default: the robot's in the documents.
+    #[arg(long, env = "GR00T_LAYOUT")]
+    layout: Option<String>,
+}
+
+fn queue(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=1024).contains(number));
+    number.ok_or_else(|| "a number from 1 to 1024 is needed".to_owned())
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.001..=86_400.0).contains(seconds));
+    seconds.ok_or_else(|| "a number from 0.001 to 86400 is needed".to_owned())
+}
+
+pub fn run(args: &ServeArgs) -> anyhow::Result<()> {
+    let options = args.options()?;
+    run::run(options, |address| super::print(&format!("listening on http://{address}\n")))
+}
+
+impl ServeArgs {
+    fn options(&self) -> anyhow::Result<run::Options> {
+        let mut policy = self.policy.options()?;
+        let version = open_snapshot(&policy)?.version();
+        let lock = Lock::find(None)?;
+        let release = lock.release(version)?;
+        let variables: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let environment = Environment::read(&variables, version, release)
+            .map_err(|error| WrongUsage(error.to_string()))?;
+        if !environment.ignored.is_empty() {
+            let names = environment.ignored.join(", ");
+            warn!("ignored, as they are about a card or a Python process: {names}");
+        }
+        policy.tokenizer = policy.tokenizer.or(environment.tokenizer);
+        if let (0, Some(threads)) = (policy.threads, environment.threads) {
+            policy.threads = threads;
+        }
+        let identity =
+            Identity::on_the_cpu(version, release, policy.snapshot.as_os_str().is_empty());
+        let token = self.token.as_deref().filter(|token| !token.is_empty());
+        let limits = Limits { body_bytes: (self.max_body_mib as usize) << 20, ..Limits::default() };
+        Ok(run::Options {
+            engine: engine::Limits {
+                queue: self.queue,
+                deadline: Duration::from_secs_f64(self.deadline),
+            },
+            http: run::Http {
+                address: self.http,
+                identity,
+                limits: Limits { held_bytes: limits.held_bytes.max(limits.body_bytes), ..limits },
+                token: token.map(Token::new),
+            },
+            model: ModelOptions {
+                policy,
+                warm_up: self.warm_up,
+                floor: self.floor,
+                golden: self.golden.clone(),
+                default_seed: self.default_seed,
+                layout: self.layout.clone().filter(|layout| !layout.is_empty()),
+            },
+        })
+    }
+}
