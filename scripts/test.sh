@@ -10,6 +10,17 @@ cd "$ROOT"
 
 readonly RUST_LABEL="Rust tests"
 readonly ROS_LABEL="tests with ROS 2 peers"
+readonly CLIENTS=$ROS_DIR/clients
+readonly CLIENTS_LOCK=$ROOT/tests/clients.lock
+
+# A Python with the packages that the servers' clients need, made once for each version of their list.
+make_clients() {
+  cmp -s "$CLIENTS_LOCK" "$CLIENTS/made-from" && return
+  rm -rf "$CLIENTS" &&
+    "$GR00T_BLACKHOLE_PYTHON" -m venv "$CLIENTS" &&
+    "$CLIENTS/bin/python" -m pip install --disable-pip-version-check --no-input -r "$CLIENTS_LOCK" &&
+    cp "$CLIENTS_LOCK" "$CLIENTS/made-from"
+}
 
 ros_tests() {
   cd "$ROOT/tests/ros"
@@ -53,6 +64,8 @@ scripts/setup.sh
 # shellcheck disable=SC1091
 source "$ROS_DIR/env.sh"
 PATH=$PATH:$HOME/.cargo/bin
+step "Python clients of the servers" make_clients || die "The Python clients cannot be installed (see above)."
+export GR00T_CLIENTS_PYTHON=$CLIENTS/bin/python
 
 if [ "${1:-}" = ros ]; then
   shift

@@ -7,3 +7,4 @@ mod equal;
 mod queue;
 mod rig;
 mod routes;
+mod schemathesis;

@@ -1,12 +1,8 @@
-//! A REQ socket, as plain as it gets, and a server to talk to.
+//! A REQ socket, as plain as it gets.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::thread::JoinHandle;
 use std::time::Duration;
-
-use gr00t_blackhole::contract::CancelToken;
-use gr00t_blackhole::serve::zmq::{Handler, Predict, ServeError, Server, Settings};
 
 /// Longer than anything here may take.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -59,6 +55,14 @@ impl Client {
         parts.remove(1)
     }
 
+    /// Asks for a sign of life, and gets it.
+    pub fn ping_and_pong(&mut self, context: &[u8; 2]) {
+        self.stream.write_all(&[b"\x04\x09\x04PING\0\x0a", &context[..]].concat()).unwrap();
+        let mut pong = [0; 9];
+        self.stream.read_exact(&mut pong).unwrap();
+        assert_eq!(&pong[..], [b"\x04\x07\x04PONG", &context[..]].concat());
+    }
+
     pub fn send(&mut self, parts: &[&[u8]]) {
         self.stream.write_all(&message(parts)).unwrap();
     }
@@ -92,40 +96,5 @@ impl Client {
             Ok(read) => read == 0,
             Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
         }
-    }
-}
-
-/// A server on a free port that ends with its test.
-pub struct Serving {
-    pub address: SocketAddr,
-    stop: CancelToken,
-    thread: Option<JoinHandle<Result<(), ServeError>>>,
-}
-
-impl Serving {
-    pub fn start<P: Predict + Send + 'static>(policy: P, settings: Settings) -> Self {
-        let server = Server::bind(([127, 0, 0, 1], 0).into()).unwrap();
-        let (address, stop) = (server.local_addr(), CancelToken::default());
-        let handler = Handler::new(policy, settings);
-        let thread = std::thread::spawn({
-            let stop = stop.clone();
-            move || server.run(handler, &stop)
-        });
-        Self { address, stop, thread: Some(thread) }
-    }
-
-    pub fn stop(&self) {
-        self.stop.cancel();
-    }
-
-    /// Waits until the server has ended.
-    pub fn ended(&mut self) {
-        self.thread.take().unwrap().join().unwrap().unwrap();
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        self.stop();
     }
 }

@@ -1,10 +1,13 @@
 //! Requests that are refused, and how.
 
+use std::sync::OnceLock;
+
 use gr00t_blackhole::serve::arrays::{Array, Dialect, Dtype, Map, Value, encode};
-use gr00t_blackhole::serve::zmq::{Handler, Settings};
+use gr00t_blackhole::serve::zmq::Settings;
 use proptest::prelude::*;
 
 use crate::messages::error_of;
+use crate::rig::Asking;
 use crate::stored;
 use crate::stub::{Stub, embodiment};
 
@@ -32,7 +35,7 @@ fn flat(changes: impl IntoIterator<Item = (&'static str, Option<Value<'static>>)
 }
 
 fn answer(request: Map<'_>) -> Option<String> {
-    let mut handler = Handler::new(Stub::default(), Settings::default());
+    let handler = Asking::stub(Stub::default(), Settings::default());
     error_of(&handler.handle(&encode(&Value::Map(request), Dialect::DEFAULT)))
 }
 
@@ -67,7 +70,7 @@ fn requests_that_ask_for_nothing_are_named() {
     let strange = Map::default().with("images", Value::Nil).with("text", Value::Nil);
     assert!(observation(Value::Map(strange)).contains("its keys are 'images', 'text'; accepted"));
     assert!(answer(Map::default()).unwrap().contains("no observation"));
-    let mut handler = Handler::new(Stub::default(), Settings::default());
+    let handler = Asking::stub(Stub::default(), Settings::default());
     for (bytes, words) in [
         (&b""[..], "cut off at byte 0"),
         (b"\x93NUMPY", "2 bytes follow"),
@@ -159,7 +162,7 @@ fn simulations_may_send_the_task_under_its_other_name() {
     let changes = [(LANGUAGE, None), ("annotation.human.coarse_action", Some("pour".into()))];
     let observation = flat(changes.into_iter().chain([("annotation.other", Some("x".into()))]));
     let request = Map::default().with("data", Value::Map(observation));
-    let mut handler = Handler::new(stub, Settings::default());
+    let handler = Asking::stub(stub, Settings::default());
     assert_eq!(error_of(&handler.handle(&encode(&Value::Map(request), Dialect::DEFAULT))), None);
     assert_eq!(asked.lock().unwrap()[0].0.instruction, "pour");
 }
@@ -174,7 +177,7 @@ fn what_the_embodiment_does_not_have_is_left_out() {
         ("timestamp", Some(Value::Float(1.0))),
     ];
     let request = Map::default().with("data", Value::Map(flat(extra)));
-    let mut handler = Handler::new(stub, Settings::default());
+    let handler = Asking::stub(stub, Settings::default());
     assert_eq!(error_of(&handler.handle(&encode(&Value::Map(request), Dialect::DEFAULT))), None);
     let asked = asked.lock().unwrap();
     assert_eq!((asked[0].0.frames.len(), asked[0].0.state.len()), (1, 2));
@@ -203,11 +206,17 @@ fn several_times_become_frames_oldest_first() {
     let data = [vec![1u8; side], vec![2; side]].concat();
     let video = Value::Array(Array::new(Dtype::U8, vec![2, 64, 64, 3], data).unwrap());
     let request = Map::default().with("data", Value::Map(flat([("video.ego_view", Some(video))])));
-    let mut handler = Handler::new(stub, Settings::default());
+    let handler = Asking::stub(stub, Settings::default());
     assert_eq!(error_of(&handler.handle(&encode(&Value::Map(request), Dialect::DEFAULT))), None);
     let asked = asked.lock().unwrap();
     let frames = &asked[0].0.frames["ego_view"];
     assert_eq!(frames.iter().map(|frame| frame.rgb()[0]).collect::<Vec<_>>(), [1, 2]);
+}
+
+/// One for all cases.
+fn shared() -> &'static Asking {
+    static ASKING: OnceLock<Asking> = OnceLock::new();
+    ASKING.get_or_init(|| Asking::stub(Stub::default(), Settings::default()))
 }
 
 proptest! {
@@ -215,8 +224,7 @@ proptest! {
 
     #[test]
     fn any_request_gets_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let mut handler = Handler::new(Stub::default(), Settings::default());
-        prop_assert!(!handler.handle(&bytes).is_empty());
+        prop_assert!(!shared().handle(&bytes).is_empty());
     }
 
     #[test]
@@ -232,7 +240,6 @@ proptest! {
             let at = at.min(length - 1);
             request[if is_behind { length - 1 - at } else { at }] = byte;
         }
-        let mut handler = Handler::new(Stub::default(), Settings::default());
-        prop_assert!(!handler.handle(&request).is_empty());
+        prop_assert!(!shared().handle(&request).is_empty());
     }
 }

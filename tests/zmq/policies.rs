@@ -1,88 +1,26 @@
 //! Served bytes are those that the policy predicts, for every version, in every dialect.
 
-use std::path::Path;
 use std::thread;
 
-use gr00t_blackhole::checkpoint::synth::{self, Size};
 use gr00t_blackhole::contract::{ActionChunk, Observation, PredictOptions, Version};
-use gr00t_blackhole::policy::{Policy, PolicyOptions};
-use gr00t_blackhole::serve::arrays::{
-    Array, Dialect, Dtype, Form, Keys, Map, Value, decode, encode,
-};
-use gr00t_blackhole::serve::zmq::{Handler, Settings};
+use gr00t_blackhole::serve::arrays::{Dialect, Dtype, Form, Keys, Map, Value, decode};
+use gr00t_blackhole::serve::client::Client as HttpClient;
+use gr00t_blackhole::serve::http::{self, App, Identity};
+use gr00t_blackhole::serve::zmq::{Limits, Settings};
+use gr00t_blackhole::weights::lock::{BUILT_IN, Lock, Origin};
 use tempfile::TempDir;
+use tokio::sync::watch;
 
-use crate::client::{Client, Serving};
+use crate::asks::{flat, get_action, in_envelope, nested};
+use crate::client::Client;
 use crate::messages::{error_of, plain};
+use crate::rig::{Asking, Serving, policies, runtime};
 
 const DIALECTS: [Dialect; 3] = [
     Dialect { form: Form::Npy, keys: Keys::Text },
     Dialect { form: Form::MsgpackNumpy, keys: Keys::Binary },
     Dialect { form: Form::Openpi, keys: Keys::Binary },
 ];
-
-fn policy(version: Version, folder: &Path) -> Policy {
-    let snapshot = folder.join(version.name());
-    if !snapshot.exists() {
-        synth::write(version, Size::Tiny, &snapshot, &|_, _| {}).unwrap();
-    }
-    let tag = match version {
-        Version::N15 | Version::N16 => "gr1",
-        Version::N17 => "oxe_droid_relative_eef_relative_joint",
-    };
-    let embodiment = Some(tag.to_owned());
-    Policy::load(&PolicyOptions { snapshot, embodiment, ..PolicyOptions::default() }).unwrap()
-}
-
-/// Frames of one camera, `[1, times, height, width, 3]`.
-fn video(observation: &Observation, camera: &str) -> Value<'static> {
-    let frames = &observation.frames[camera];
-    let (height, width) = (frames[0].height() as usize, frames[0].width() as usize);
-    let data: Vec<u8> = frames.iter().flat_map(|frame| frame.rgb().to_vec()).collect();
-    Value::Array(Array::new(Dtype::U8, vec![1, frames.len(), height, width, 3], data).unwrap())
-}
-
-/// Values of one group, `[1, 1, values]`.
-fn state(observation: &Observation, group: &str) -> Value<'static> {
-    let values = &observation.state[group];
-    let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    Value::Array(Array::new(Dtype::F64, vec![1, 1, values.len()], data).unwrap())
-}
-
-fn nested(observation: &Observation, language_key: &str) -> Map<'static> {
-    let [mut video_map, mut state_map] = [Map::default(), Map::default()];
-    for camera in observation.frames.keys() {
-        video_map = video_map.with(camera.clone(), video(observation, camera));
-    }
-    for group in observation.state.keys() {
-        state_map = state_map.with(group.clone(), state(observation, group));
-    }
-    let instruction = Value::List(vec![Value::List(vec![observation.instruction.clone().into()])]);
-    Map::default()
-        .with("video", Value::Map(video_map))
-        .with("state", Value::Map(state_map))
-        .with("language", Value::Map(Map::default().with(language_key.to_owned(), instruction)))
-}
-
-fn flat(observation: &Observation, language_key: &str) -> Map<'static> {
-    let mut map = Map::default();
-    for camera in observation.frames.keys() {
-        map = map.with(format!("video.{camera}"), video(observation, camera));
-    }
-    for group in observation.state.keys() {
-        map = map.with(format!("state.{group}"), state(observation, group));
-    }
-    map.with(language_key.to_owned(), Value::List(vec![observation.instruction.clone().into()]))
-}
-
-fn get_action(data: Map<'static>, dialect: Dialect) -> Vec<u8> {
-    let request = Map::default().with("endpoint", "get_action").with("data", Value::Map(data));
-    encode(&Value::Map(request), dialect)
-}
-
-fn in_envelope(observation: Map<'static>) -> Map<'static> {
-    Map::default().with("observation", Value::Map(observation)).with("options", Value::Nil)
-}
 
 /// Asserts that the actions are the chunk's, group by group, in the chunk's order.
 fn assert_actions(actions: &Value<'_>, prefix: &str, chunk: &ActionChunk) {
@@ -103,13 +41,13 @@ fn served_bytes_are_those_of_predict() {
     let folder = TempDir::new().unwrap();
     // The dialect is no matter of the version's; one for each saves predictions.
     for (version, dialect) in Version::ALL.into_iter().zip(DIALECTS) {
-        let mut policy = policy(version, folder.path());
+        let (engine, mut policy) = policies(version, folder.path());
         let mut observation = policy.made_up_observation().unwrap();
         observation.stamp_ns = 0;
         let chunk = policy.predict(&observation, &PredictOptions::default()).unwrap();
-        let key = policy.embodiment().language_key.clone();
-        let mut handler = Handler::new(policy, Settings::default());
-        let request = get_action(in_envelope(nested(&observation, &key)), dialect);
+        let key = &policy.embodiment().language_key;
+        let handler = Asking::engine(engine, Settings::default());
+        let request = get_action(in_envelope(nested(&observation, key)), dialect);
         let answer = handler.handle(&request);
         assert_eq!(handler.handle(&request), answer);
         let message = decode(&answer).unwrap();
@@ -118,7 +56,7 @@ fn served_bytes_are_those_of_predict() {
         assert_actions(&items[0], "", &chunk);
         assert_eq!(items[1], Value::Map(Map::default()));
 
-        let answer = handler.handle(&get_action(flat(&observation, &key), dialect));
+        let answer = handler.handle(&get_action(flat(&observation, key), dialect));
         assert_actions(&decode(&answer).unwrap().value, "action.", &chunk);
         let configs = handler.handle(&plain("get_modality_config", None));
         assert_eq!(error_of(&configs), None);
@@ -128,14 +66,14 @@ fn served_bytes_are_those_of_predict() {
 #[test]
 fn what_a_policy_refuses_reaches_the_client() {
     let folder = TempDir::new().unwrap();
-    let mut policy = policy(Version::N16, folder.path());
+    let (engine, mut policy) = policies(Version::N16, folder.path());
     let mut observation = policy.made_up_observation().unwrap();
     let (group, values) = observation.state.iter_mut().next().unwrap();
     values.push(0.0);
     let expected = format!("state group '{group}' has {} values", values.len());
-    let key = policy.embodiment().language_key.clone();
-    let mut handler = Handler::new(policy, Settings::default());
-    let answer = handler.handle(&get_action(flat(&observation, &key), DIALECTS[0]));
+    let key = &policy.embodiment().language_key;
+    let handler = Asking::engine(engine, Settings::default());
+    let answer = handler.handle(&get_action(flat(&observation, key), DIALECTS[0]));
     let error = error_of(&answer).unwrap();
     assert!(error.contains("observation refused") && error.contains(&expected), "{error}");
 }
@@ -143,19 +81,19 @@ fn what_a_policy_refuses_reaches_the_client() {
 #[test]
 fn concurrent_requests_get_the_answers_of_sequential_ones() {
     let folder = TempDir::new().unwrap();
-    let mut policy = policy(Version::N16, folder.path());
+    let (engine, mut policy) = policies(Version::N16, folder.path());
     let observation = policy.made_up_observation().unwrap();
-    let key = policy.embodiment().language_key.clone();
+    let key = &policy.embodiment().language_key;
     let requests: Vec<Vec<u8>> = ["pick the pear", "pour"]
         .map(|instruction| Observation { instruction: instruction.into(), ..observation.clone() })
         .iter()
-        .map(|observation| get_action(in_envelope(nested(observation, &key)), DIALECTS[1]))
+        .map(|observation| get_action(in_envelope(nested(observation, key)), DIALECTS[1]))
         .collect();
-    let mut handler = Handler::new(policy, Settings::default());
+    let handler = Asking::engine(engine.clone(), Settings::default());
     let answers: Vec<Vec<u8>> = requests.iter().map(|request| handler.handle(request)).collect();
     assert_ne!(answers[0], answers[1]);
 
-    let serving = Serving::start(self::policy(Version::N16, folder.path()), Settings::default());
+    let serving = Serving::engine(engine, Settings::default(), Limits::default());
     thread::scope(|scope| {
         for first in 0..2 {
             let (requests, answers) = (&requests, &answers);
@@ -168,4 +106,34 @@ fn concurrent_requests_get_the_answers_of_sequential_ones() {
             });
         }
     });
+}
+
+#[test]
+fn both_servers_ask_one_policy_and_answer_the_same() {
+    let folder = TempDir::new().unwrap();
+    let (engine, mut policy) = policies(Version::N17, folder.path());
+    let lock = Lock::parse(BUILT_IN, Origin::BuiltIn).unwrap();
+    let identity = Identity::on_the_cpu(Version::N17, lock.release(Version::N17).unwrap(), false);
+    let app = App::new(engine.clone(), identity, http::Limits::default(), None);
+    let any = ([127, 0, 0, 1], 0).into();
+    let server = runtime().block_on(http::Server::bind(any, app)).unwrap();
+    let http = HttpClient::new(&format!("http://{}", server.address().unwrap()), None);
+    let (_stop, stopped) = watch::channel(false);
+    runtime().spawn(server.run(stopped));
+    let demo = http.get("/demo").unwrap();
+    let over_http = http.predict(demo["request"].to_string().as_bytes()).unwrap().answer;
+
+    let observation = engine.model().unwrap().demo.observation.clone();
+    let chunk = policy.predict(&observation, &PredictOptions::default()).unwrap();
+    let data = in_envelope(nested(&observation, &policy.embodiment().language_key));
+    let serving = Serving::engine(engine, Settings::default(), Limits::default());
+    let answer = Client::connect(serving.address).ask(&get_action(data, DIALECTS[0]));
+    let Value::List(items) = decode(&answer).unwrap().value else { panic!("no actions") };
+    assert_actions(&items[0], "", &chunk);
+    for group in &chunk.groups {
+        let rows = over_http["actions"][&group.name].as_array().unwrap().iter();
+        let values = rows.flat_map(|row| row.as_array().unwrap());
+        let found: Vec<f32> = values.map(|value| value.as_f64().unwrap() as f32).collect();
+        assert_eq!(found, group.values, "{}", group.name);
+    }
 }

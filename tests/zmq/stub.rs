@@ -1,15 +1,22 @@
 //! A policy without a model.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use gr00t_blackhole::backend::BackendError;
 use gr00t_blackhole::contract::{
     ActionChunk, ActionGroup, ActionGroupSpec, ActionNormalization, ActionReference, Embodiment,
     Observation, PoseFormat, PredictOptions, Representation, StageTimings, StateEncoding,
     StateGroupSpec, Version,
 };
-use gr00t_blackhole::serve::zmq::Predict;
+use gr00t_blackhole::policy::PolicyError;
+use gr00t_blackhole::program::Layout;
+use gr00t_blackhole::serve::Model;
+use gr00t_blackhole::serve::engine::{Predict, Prediction};
 
-type Asked = Arc<Mutex<Vec<(Observation, PredictOptions)>>>;
+use crate::rig::{model_options, snapshot};
+
+/// What a policy was asked.
+pub type Asked = Arc<Mutex<Vec<(Observation, PredictOptions)>>>;
 
 /// Its chunks count up from 0 in steps of a quarter.
 pub struct Stub {
@@ -18,13 +25,9 @@ pub struct Stub {
     /// What it was asked.
     pub asked: Asked,
     /// Called before each answer.
-    pub before: Box<dyn Fn() + Send>,
+    pub before: Box<dyn Fn(&PredictOptions) + Send>,
     pub refusal: Option<&'static str>,
 }
-
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Refusal(&'static str);
 
 impl Default for Stub {
     fn default() -> Self {
@@ -32,7 +35,7 @@ impl Default for Stub {
             version: Version::N16,
             embodiment: embodiment(),
             asked: Asked::default(),
-            before: Box::new(|| {}),
+            before: Box::new(|_| {}),
             refusal: None,
         }
     }
@@ -76,26 +79,29 @@ pub fn embodiment() -> Embodiment {
     }
 }
 
+impl Stub {
+    /// What the servers know of it: a tiny policy's facts, but for its version and its robot.
+    pub fn model(&self) -> Model {
+        static TINY: OnceLock<Model> = OnceLock::new();
+        let tiny = TINY.get_or_init(|| {
+            let folder = tempfile::tempdir().unwrap();
+            let options = model_options(Version::N16, snapshot(Version::N16, folder.path()));
+            Model::load(&options).unwrap().1
+        });
+        Model { version: self.version, embodiment: self.embodiment.clone(), ..tiny.clone() }
+    }
+}
+
 impl Predict for Stub {
-    type Error = Refusal;
-
-    fn version(&self) -> Version {
-        self.version
-    }
-
-    fn embodiment(&self) -> Embodiment {
-        self.embodiment.clone()
-    }
-
     fn predict(
         &mut self,
         observation: &Observation,
         options: &PredictOptions,
-    ) -> Result<ActionChunk, Refusal> {
-        (self.before)();
+    ) -> Result<Prediction, PolicyError> {
+        (self.before)(options);
         self.asked.lock().unwrap().push((observation.clone(), options.clone()));
         if let Some(refusal) = self.refusal {
-            return Err(Refusal(refusal));
+            return Err(BackendError::Threads { reason: refusal.to_owned() }.into());
         }
         let mut values = (0u16..).map(|i| f32::from(i) / 4.0);
         let horizon = self.embodiment.horizon;
@@ -105,7 +111,7 @@ impl Predict for Stub {
             dim: group.dim,
             values: values.by_ref().take(horizon * group.dim).collect(),
         });
-        Ok(ActionChunk {
+        let chunk = ActionChunk {
             version: self.version,
             embodiment: self.embodiment.tag.clone(),
             instruction: observation.instruction.clone(),
@@ -115,6 +121,8 @@ impl Predict for Stub {
             groups: groups.collect(),
             normalized: vec![],
             timings: StageTimings::default(),
-        })
+        };
+        let layout = Layout { tokens: 1, leading_tokens: 0, images: 1, grid: [1, 1] };
+        Ok(Prediction { chunk, layout })
     }
 }

@@ -1,107 +1,134 @@
 //! One client's connection: its requests, one after the other, and their answers.
 
-use std::io::{self, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::io;
+use std::pin::{Pin, pin};
+use std::time::Duration;
 
-use tracing::debug;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+use tokio_io_timeout::TimeoutWriter;
 
-use super::zmtp::{self, Received, ZmtpError};
-use crate::contract::CancelToken;
+use super::Limits;
+use super::handler::{Handler, error_answer};
+use super::zmtp::{self, Intake, Received, Request, ZmtpError};
+use crate::serve::accept::stopped;
+use crate::serve::room::Room;
 
-/// How long a client may be silent between two requests; its socket connects again by itself when it has more to say.
-pub const IDLE_TIME: Duration = Duration::from_secs(600);
+/// The side of a connection that answers go to. A client that takes nothing of them is left.
+type Writer = Pin<Box<TimeoutWriter<OwnedWriteHalf>>>;
 
-/// How long a client may take to send a greeting or a request, once it has begun, and to take in some of an answer.
-pub const MESSAGE_TIME: Duration = Duration::from_secs(10);
-
-/// How long it takes at most to notice that the server ends.
-const LOOK_TIME: Duration = Duration::from_millis(100);
-
-/// Serves a client until it leaves, breaks the protocol or the server ends; `answer` gives the answer to a request.
-pub(super) fn serve(
-    stream: &TcpStream,
-    stop: &CancelToken,
-    answer: impl Fn(Vec<u8>) -> Vec<u8>,
+/// Serves a client until it leaves, breaks the protocol, or is idle when the server ends. What is computed for a client
+/// ends with its connection.
+pub async fn serve(
+    stream: TcpStream,
+    handler: &Handler,
+    limits: Limits,
+    room: Room,
+    stop: watch::Receiver<bool>,
 ) -> Result<(), ZmtpError> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(LOOK_TIME))?;
-    stream.set_write_timeout(Some(MESSAGE_TIME))?;
-    let mut clocked = Clocked { stream, stop, deadline: Instant::now() + MESSAGE_TIME };
-    zmtp::greet(&mut clocked)?;
-    let mut reader = BufReader::new(clocked);
+    let (reader, writer) = stream.into_split();
+    let mut reader = BufReader::new(reader);
+    let mut writer = TimeoutWriter::new(writer);
+    writer.set_timeout(Some(limits.write));
+    let mut writer = Box::pin(writer);
+    in_time(limits.message, zmtp::greet(&mut reader, &mut writer)).await?;
+    let intake = Intake { limit: limits.message_bytes, room };
+    let (sender, received) = mpsc::channel(1);
+    // Reading goes on while an answer is awaited: the client may leave, or ask for a sign of life.
+    tokio::select! {
+        ended = read(reader, &intake, limits.message, sender) => ended,
+        ended = answer(received, writer, handler, limits.idle, stop) => ended,
+    }
+}
+
+async fn in_time<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, ZmtpError>>,
+) -> Result<T, ZmtpError> {
+    timeout(limit, work).await.unwrap_or(Err(ZmtpError::Slow(limit)))
+}
+
+/// Hands on what the client sends, until it leaves. Each message must be there within `limit` of its first byte.
+async fn read(
+    mut reader: BufReader<OwnedReadHalf>,
+    intake: &Intake,
+    limit: Duration,
+    sender: mpsc::Sender<Received>,
+) -> Result<(), ZmtpError> {
     loop {
-        reader.get_mut().deadline = Instant::now() + IDLE_TIME;
-        let mut first = [0];
-        if reader.read(&mut first)? == 0 {
+        let first = match reader.read_u8().await {
+            Ok(first) => first,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let received = in_time(limit, zmtp::receive(first, &mut reader, intake)).await?;
+        if sender.send(received).await.is_err() {
             return Ok(());
         }
-        reader.get_mut().deadline = Instant::now() + MESSAGE_TIME;
-        let bytes = match zmtp::receive(first[0], &mut reader)? {
-            Received::Message(parts) => match respond(parts, &answer) {
-                Some(bytes) => bytes,
-                None => continue,
-            },
-            Received::Ping(context) => zmtp::pong(&context),
-            Received::Other => continue,
-        };
-        reader.get_mut().write_all(&bytes)?;
     }
 }
 
-/// The bytes that answer a message. As ZeroMQ's own sockets do, it drops one without the empty part that tells addresses
-/// from content.
-fn respond(mut parts: Vec<Vec<u8>>, answer: impl Fn(Vec<u8>) -> Vec<u8>) -> Option<Vec<u8>> {
-    let Some(delimiter) = parts.iter().position(Vec::is_empty) else {
-        debug!("a message of {} parts without an empty one is dropped", parts.len());
-        return None;
-    };
-    let content = parts.split_off(delimiter + 1);
-    // Nobody reads more than the first part of a request, and a request without one is refused like any other garbage.
-    let answer = answer(content.into_iter().next().unwrap_or_default());
-    let parts: Vec<&[u8]> = parts.iter().chain([&answer]).map(Vec::as_slice).collect();
-    Some(zmtp::message(&parts))
-}
-
-/// A stream whose reads end at a deadline, or when the server does.
-struct Clocked<'a> {
-    stream: &'a TcpStream,
-    stop: &'a CancelToken,
-    deadline: Instant,
-}
-
-impl Read for Clocked<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if self.stop.is_cancelled() {
-                return Err(io::Error::other("the server ends"));
+/// Answers until the client is silent for `idle`, or the server ends.
+async fn answer(
+    mut received: mpsc::Receiver<Received>,
+    mut writer: Writer,
+    handler: &Handler,
+    idle: Duration,
+    mut stop: watch::Receiver<bool>,
+) -> Result<(), ZmtpError> {
+    let mut next = None;
+    loop {
+        let now = match next.take() {
+            Some(now) => now,
+            None => tokio::select! {
+                biased;
+                come = timeout(idle, received.recv()) => match come {
+                    Ok(Some(now)) => now,
+                    Ok(None) => return Ok(()),
+                    Err(_) => return Err(ZmtpError::Silent(idle)),
+                },
+                () = stopped(&mut stop) => return Ok(()),
+            },
+        };
+        match now {
+            Received::Request(request) => {
+                next = respond(request, &mut received, &mut writer, handler).await?;
             }
-            if Instant::now() >= self.deadline {
-                return Err(io::Error::new(
-                    io::ErrorKind::TimedOut,
-                    "the client was silent too long",
-                ));
-            }
-            match self.stream.read(buffer) {
-                Err(error) if is_pause(&error) => {}
-                other => return other,
-            }
+            Received::Ping(context) => writer.write_all(&zmtp::pong(&context)).await?,
+            Received::Other => {}
         }
     }
 }
 
-/// Whether nothing has arrived within [`LOOK_TIME`].
-fn is_pause(error: &io::Error) -> bool {
-    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
-    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
-}
-
-impl Write for Clocked<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
-    }
+/// Answers one request, and pings meanwhile; returns what else has come.
+async fn respond(
+    request: Request,
+    received: &mut mpsc::Receiver<Received>,
+    writer: &mut Writer,
+    handler: &Handler,
+) -> Result<Option<Received>, ZmtpError> {
+    let Request { route, content } = request;
+    let mut next = None;
+    let answer = match content {
+        Err(refusal) => error_answer(refusal.to_string()),
+        Ok(content) => {
+            let mut answering = pin!(handler.handle(content));
+            loop {
+                tokio::select! {
+                    answer = &mut answering => break answer,
+                    Some(come) = received.recv(), if next.is_none() => match come {
+                        Received::Ping(context) => writer.write_all(&zmtp::pong(&context)).await?,
+                        other => next = Some(other),
+                    },
+                }
+            }
+        }
+    };
+    let parts: Vec<&[u8]> = route.iter().chain([&answer]).map(Vec::as_slice).collect();
+    writer.write_all(&zmtp::message(&parts)).await?;
+    Ok(next)
 }

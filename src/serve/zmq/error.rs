@@ -1,8 +1,9 @@
 //! Why a request gets an error for an answer.
 
-use super::handler::Endpoint;
+use super::request::Endpoint;
 use crate::contract::FrameError;
 use crate::serve::arrays::{ArrayError, DecodeError};
+use crate::serve::engine::EngineError;
 use crate::words::names;
 
 /// Why a request is not answered with what it asks for.
@@ -29,9 +30,11 @@ pub enum RequestError {
     Seed { found: &'static str },
     #[error(transparent)]
     Observation(#[from] ObservationError),
-    /// What the policy says.
-    #[error("{0}")]
-    Predict(Box<dyn std::error::Error + Send + Sync>),
+    /// What the policy or its queue says.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error("the request could not be read, by a fault of this server: {reason}")]
+    Reader { reason: String },
     #[error("a chunk cannot be sent: action group '{group}': {error}")]
     Chunk { group: String, error: ArrayError },
 }
