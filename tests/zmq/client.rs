@@ -4,8 +4,8 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Longer than anything here may take.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer than anything takes that is expected to happen.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Client {
     pub stream: TcpStream,

@@ -58,7 +58,7 @@ class Client:
     def __init__(self, address, codec):
         self.codec = codec
         self.socket = zmq.Context.instance().socket(zmq.REQ)
-        self.socket.setsockopt(zmq.RCVTIMEO, 20_000)
+        self.socket.setsockopt(zmq.RCVTIMEO, 60_000)
         self.socket.setsockopt(zmq.LINGER, 0)
         self.socket.connect(address)
 
@@ -146,7 +146,7 @@ def check_heartbeats(address):
     socket = zmq.Context.instance().socket(zmq.REQ)
     socket.setsockopt(zmq.HEARTBEAT_IVL, 50)
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 500)
-    socket.setsockopt(zmq.RCVTIMEO, 20_000)
+    socket.setsockopt(zmq.RCVTIMEO, 60_000)
     socket.connect(address)
     for _ in range(3):
         socket.send(msgpack.packb({"endpoint": "ping"}))
