@@ -14,6 +14,17 @@ readonly ROS_LABEL="tests with ROS 2 peers"
 readonly ROS_LIMIT=(timeout --foreground --signal=ABRT --kill-after=10s 30m)
 # Lines that are shown of each test with ROS 2 peers that failed.
 readonly FAILURE_LINES=40
+readonly CLIENTS=$ROS_DIR/clients
+readonly CLIENTS_LOCK=$ROOT/tests/clients.lock
+
+# A Python with the packages that the servers' clients need, made once for each version of their list.
+make_clients() {
+  cmp -s "$CLIENTS_LOCK" "$CLIENTS/made-from" && return
+  rm -rf "$CLIENTS" &&
+    "$GR00T_BLACKHOLE_PYTHON" -m venv "$CLIENTS" &&
+    "$CLIENTS/bin/python" -m pip install --disable-pip-version-check --no-input -r "$CLIENTS_LOCK" &&
+    cp "$CLIENTS_LOCK" "$CLIENTS/made-from"
+}
 
 ros_tests() {
   local python=("${ROS_LIMIT[@]}" "$GR00T_BLACKHOLE_PYTHON" -X faulthandler)
@@ -61,6 +72,8 @@ scripts/setup.sh
 # shellcheck disable=SC1091
 source "$ROS_DIR/env.sh"
 PATH=$PATH:$HOME/.cargo/bin
+step "Python clients of the servers" make_clients || die "The Python clients cannot be installed (see above)."
+export GR00T_CLIENTS_PYTHON=$CLIENTS/bin/python
 
 if [ "${1:-}" = ros ]; then
   shift

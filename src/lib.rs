@@ -36,6 +36,7 @@ mod regular;
 pub mod replay;
 pub mod rotation;
 pub mod serve;
+mod throttle;
 mod unique_keys;
 pub mod weights;
 mod whole;

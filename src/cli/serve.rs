@@ -1,7 +1,7 @@
 //! `serve`: the policy for those who are not on ROS.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,33 +13,40 @@ use super::policy_args::PolicyArgs;
 use crate::golden;
 use crate::policy::open_snapshot;
 use crate::serve::environment::Environment;
-use crate::serve::http::{Identity, Limits, Token};
-use crate::serve::{ModelOptions, engine, run};
+use crate::serve::http::Identity;
+use crate::serve::{ModelOptions, Token, engine, http, run, zmq};
 use crate::weights::lock::Lock;
 
-/// Answer requests over HTTP: POST /predict, and what the public serving documents have besides.
+/// Answer requests over HTTP, as the public serving documents have it, and those of GR00T's own clients over ZeroMQ.
 ///
-/// The socket answers before the policy is loaded (GET /health says "starting"). Requests queue on one policy. SIGTERM and
-/// SIGINT end the requests under way, a second one ends at once.
+/// HTTP answers before the policy is loaded (GET /health says "starting"); over ZeroMQ, clients wait until it is. Requests of
+/// both queue on one policy. SIGTERM and SIGINT end the requests under way, a second one ends at once.
 ///
 /// Exit status: 0 after a signal, 1 if the policy cannot be served, 2 for wrong usage.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     #[command(flatten)]
     policy: PolicyArgs,
-    /// Address of the HTTP server; a port of 0 is any free one.
-    #[arg(long, default_value = "127.0.0.1:20000")]
-    http: SocketAddr,
-    /// Secret that clients show as `Authorization: Bearer TOKEN`, on every path but /health.
+    /// Address of the HTTP server; a port of 0 is any free one. Default: 127.0.0.1:20000, unless there is --zmq.
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+    /// Address of the server for the policy clients of N1.5, N1.6 and N1.7, which is 127.0.0.1:5555 by their default.
+    #[arg(long, value_name = "ADDRESS")]
+    zmq: Option<SocketAddr>,
+    /// Let ZeroMQ clients end this process with `kill`.
+    #[arg(long, requires = "zmq")]
+    allow_kill: bool,
+    /// Secret that clients show: over HTTP as `Authorization: Bearer TOKEN`, on every path but /health; over ZeroMQ as
+    /// `api_token`.
     #[arg(long, env = "GR00T_HTTP_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// Requests that wait for the one that is computed; more are answered with 503.
+    /// Requests that wait for the one that is computed; more are refused (HTTP: 503).
     #[arg(long, default_value_t = engine::Limits::default().queue, value_parser = queue)]
     queue: usize,
-    /// Longest time from the queue to the answer, in seconds; then 503.
+    /// Longest time from the queue to the answer, in seconds; then the request is refused (HTTP: 503).
     #[arg(long, default_value_t = engine::Limits::default().deadline.as_secs_f64(), value_parser = seconds)]
     deadline: f64,
-    /// Largest body of a request, in MiB.
+    /// Largest request, in MiB.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1024))]
     max_body_mib: u32,
     /// Predictions before the first request is answered; one at least is made.
@@ -69,9 +76,12 @@ fn seconds(text: &str) -> Result<f64, String> {
     seconds.ok_or_else(|| "a number from 0.001 to 86400 is needed".to_owned())
 }
 
+/// Where HTTP is served if nothing else is asked for.
+const DEFAULT_HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 20_000);
+
 pub fn run(args: &ServeArgs) -> anyhow::Result<()> {
     let options = args.options()?;
-    run::run(options, |address| super::print(&format!("listening on http://{address}\n")))
+    run::run(options, |url| super::print(&format!("listening on {url}\n")))
 }
 
 impl ServeArgs {
@@ -96,18 +106,14 @@ impl ServeArgs {
         let identity =
             Identity::on_the_cpu(version, release, policy.snapshot.as_os_str().is_empty());
         let token = self.token.as_deref().filter(|token| !token.is_empty());
-        let limits = Limits { body_bytes: (self.max_body_mib as usize) << 20, ..Limits::default() };
         Ok(run::Options {
             engine: engine::Limits {
                 queue: self.queue,
                 deadline: Duration::from_secs_f64(self.deadline),
             },
-            http: run::Http {
-                address: self.http,
-                identity,
-                limits: Limits { held_bytes: limits.held_bytes.max(limits.body_bytes), ..limits },
-                token: token.map(Token::new),
-            },
+            token: token.map(Token::new),
+            http: self.http_address().map(|address| self.http(address, identity)),
+            zmq: self.zmq.map(|address| self.zmq(address)),
             model: ModelOptions {
                 policy,
                 warm_up: self.warm_up,
@@ -117,5 +123,27 @@ impl ServeArgs {
                 layout: self.layout.clone().filter(|layout| !layout.is_empty()),
             },
         })
+    }
+
+    fn http_address(&self) -> Option<SocketAddr> {
+        self.http.or(self.zmq.is_none().then_some(DEFAULT_HTTP))
+    }
+
+    /// Bytes of the largest request.
+    fn max_body(&self) -> usize {
+        (self.max_body_mib as usize) << 20
+    }
+
+    fn http(&self, address: SocketAddr, identity: Identity) -> run::Http {
+        let (body_bytes, limits) = (self.max_body(), http::Limits::default());
+        let held_bytes = limits.held_bytes.max(body_bytes);
+        run::Http { address, identity, limits: http::Limits { body_bytes, held_bytes, ..limits } }
+    }
+
+    fn zmq(&self, address: SocketAddr) -> run::Zmq {
+        let (message_bytes, limits) = (self.max_body(), zmq::Limits::default());
+        let held_bytes = limits.held_bytes.max(message_bytes);
+        let limits = zmq::Limits { message_bytes, held_bytes, ..limits };
+        run::Zmq { address, allow_kill: self.allow_kill, limits }
     }
 }

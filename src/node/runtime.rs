@@ -19,6 +19,7 @@ use crate::contract::{Embodiment, Version};
 use crate::encode::{FrameShapes, InstructionCheck};
 use crate::history::Moment;
 use crate::observations::Recorder;
+pub use crate::throttle::{Throttle, WARNING_PERIOD, and_more};
 
 /// Everything that the tasks share.
 pub struct Shared {
@@ -53,9 +54,6 @@ pub struct Shared {
     pub monitor: Monitor,
     pub graph: GraphFindings,
 }
-
-/// Something that comes again and again is written to the log once in this time.
-pub const WARNING_PERIOD: Duration = Duration::from_secs(2);
 
 /// What happened since the start.
 #[derive(Debug, Default)]
@@ -190,36 +188,4 @@ pub fn from_message(sec: i32, nanosec: u32) -> i64 {
 /// The id of a goal as a message.
 pub fn uuid_message(id: &GoalId) -> r2r::unique_identifier_msgs::msg::UUID {
     r2r::unique_identifier_msgs::msg::UUID { uuid: id.to_vec() }
-}
-
-/// Lets something through at most once in a while.
-#[derive(Debug)]
-pub struct Throttle {
-    period: Duration,
-    last: Option<Instant>,
-    held_back: u64,
-}
-
-impl Throttle {
-    pub fn new(period: Duration) -> Self {
-        Self { period, last: None, held_back: 0 }
-    }
-
-    /// How many were held back since the last one that passed, or `None` if this one is held back too.
-    pub fn pass(&mut self) -> Option<u64> {
-        if self.last.is_some_and(|last| last.elapsed() < self.period) {
-            self.held_back += 1;
-            return None;
-        }
-        self.last = Some(Instant::now());
-        Some(std::mem::take(&mut self.held_back))
-    }
-}
-
-/// How many more there were, as the end of a sentence; empty for none.
-pub fn and_more(held_back: u64) -> String {
-    match held_back {
-        0 => String::new(),
-        n => format!(" ({n} more since the last time)"),
-    }
 }

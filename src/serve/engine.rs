@@ -171,27 +171,27 @@ impl Engine {
     ///
     /// # Errors
     /// The queue is full, or there is no policy.
-    pub fn reserve(&self) -> Result<Place<'_>, EngineError> {
+    pub fn reserve(&self) -> Result<Place, EngineError> {
         self.model()?;
         let deadline = Instant::now() + self.limits.deadline;
-        match self.jobs.try_reserve() {
-            Ok(permit) => Ok(Place { permit, deadline, engine: self }),
-            Err(mpsc::error::TrySendError::Full(())) => {
+        match self.jobs.clone().try_reserve_owned() {
+            Ok(permit) => Ok(Place { permit, deadline, engine: self.clone() }),
+            Err(mpsc::error::TrySendError::Full(_)) => {
                 Err(EngineError::Full { queue: self.limits.queue })
             }
-            Err(mpsc::error::TrySendError::Closed(())) => Err(EngineError::Stopped),
+            Err(mpsc::error::TrySendError::Closed(_)) => Err(EngineError::Stopped),
         }
     }
 }
 
 /// A place in the queue.
-pub struct Place<'a> {
-    permit: mpsc::Permit<'a, Job>,
+pub struct Place {
+    permit: mpsc::OwnedPermit<Job>,
     deadline: Instant,
-    engine: &'a Engine,
+    engine: Engine,
 }
 
-impl Place<'_> {
+impl Place {
     /// One chunk. A caller that stops waiting ends the prediction.
     ///
     /// # Errors

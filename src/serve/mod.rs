@@ -3,13 +3,19 @@
 //! Fields, routes and answers of the HTTP server are those of the public serving documents of GR00T on Blackhole; the
 //! engine knows nothing of HTTP, so that every server queues on the same one.
 
+mod accept;
+pub mod arrays;
 pub mod bench;
 pub mod client;
 pub mod engine;
 pub mod environment;
 pub mod http;
 mod model;
+mod room;
 pub mod run;
 pub mod smoke;
+mod token;
+pub mod zmq;
 
 pub use model::{Demo, Model, ModelError, ModelOptions, documented_robot};
+pub use token::Token;

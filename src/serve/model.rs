@@ -86,6 +86,7 @@ impl From<GateError> for ModelError {
 }
 
 /// Facts about the served policy that no request changes.
+#[derive(Clone)]
 pub struct Model {
     pub version: Version,
     pub embodiment: Embodiment,

@@ -5,19 +5,24 @@ use std::net::SocketAddr;
 use anyhow::{Context, anyhow};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use super::engine::{self, Ended, Engine};
-use super::http::{self, App, Identity, Server, Token};
+use super::http::{self, App, Identity};
 use super::model::{Model, ModelError, ModelOptions};
+use super::{Token, zmq};
 use crate::notify;
 
-/// What to serve, and how.
+/// What to serve, and how. All servers ask one policy through one queue.
 #[derive(Debug)]
 pub struct Options {
     pub model: ModelOptions,
     pub engine: engine::Limits,
-    pub http: Http,
+    /// What clients of every server have to show.
+    pub token: Option<Token>,
+    pub http: Option<Http>,
+    pub zmq: Option<Zmq>,
 }
 
 /// The HTTP server.
@@ -27,17 +32,27 @@ pub struct Http {
     pub address: SocketAddr,
     pub identity: Identity,
     pub limits: http::Limits,
-    pub token: Option<Token>,
 }
 
-/// Serves until SIGTERM or SIGINT, and then ends what is under way; a second signal ends it at once. `listening` is told
-/// the address, at which GET /health answers while the policy is still being loaded.
+/// The server of GR00T's own clients.
+#[derive(Debug)]
+pub struct Zmq {
+    /// A port of 0 is any free one.
+    pub address: SocketAddr,
+    /// Whether a client may end the process.
+    pub allow_kill: bool,
+    pub limits: zmq::Limits,
+}
+
+/// Serves until SIGTERM, SIGINT or a client that may end the servers, and then ends what is under way; a second signal
+/// ends it at once. `listening` is told each server's URL, at which HTTP's GET /health answers while the policy is still being
+/// loaded.
 ///
 /// # Errors
-/// The address cannot be taken, or the policy cannot be loaded.
+/// An address cannot be taken, or the policy cannot be loaded.
 pub fn run(
     options: Options,
-    listening: impl FnOnce(SocketAddr) -> anyhow::Result<()>,
+    listening: impl FnMut(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(serve(options, listening));
@@ -48,26 +63,40 @@ pub fn run(
 
 async fn serve(
     options: Options,
-    listening: impl FnOnce(SocketAddr) -> anyhow::Result<()>,
+    mut listening: impl FnMut(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
-    let Options { model, engine: limits, http } = options;
+    let Options { model, engine: limits, token, http, zmq } = options;
     let (engine, ended) = Engine::start(limits, move || Model::load(&model))?;
-    let app = App::new(engine.clone(), http.identity, http.limits, http.token);
-    let server = Server::bind(http.address, app)
-        .await
-        .with_context(|| format!("cannot listen on {}", http.address))?;
-    let address = server.address()?;
-    if !address.ip().is_loopback() {
-        warn!("{address} can be reached from other machines; without a token, by anyone there");
-    }
-    listening(address)?;
     let (stop, stopped) = watch::channel(false);
-    let serving = tokio::spawn(server.run(stopped));
+    let mut servers = JoinSet::new();
+    let mut urls = Vec::new();
+    if let Some(Http { address, identity, limits }) = http {
+        let app = App::new(engine.clone(), identity, limits, token.clone());
+        let server = http::Server::bind(address, app).await.with_context(|| taken(address))?;
+        urls.push(url("http", server.address()?, token.is_some()));
+        servers.spawn(server.run(stopped.clone()));
+    }
+    if let Some(Zmq { address, allow_kill, limits }) = zmq {
+        let has_token = token.is_some();
+        let handler = zmq::Handler::new(engine.clone(), zmq::Settings { token, allow_kill });
+        let server =
+            zmq::Server::bind(address, handler, limits).await.with_context(|| taken(address))?;
+        urls.push(url("tcp", server.address()?, has_token));
+        servers.spawn(async move {
+            let end = server.run(stopped).await;
+            if end == zmq::End::Killed {
+                info!("a client has told the server to end");
+            }
+        });
+    }
+    for url in &urls {
+        listening(url)?;
+    }
     let told = tokio::spawn(async move {
         engine.started().await;
         if engine.model().is_ok() {
-            info!("Application startup complete: http://{address} answers");
+            info!("Application startup complete: {} answers", urls.join(" and "));
             notify::ready();
         }
     });
@@ -79,16 +108,43 @@ async fn serve(
             info!("told to stop: no more connections are accepted");
             Ok(())
         }
+        Some(end) = servers.join_next() => {
+            // Nobody else has told the servers to stop.
+            end.context(PANICKED)
+        }
     };
     told.abort();
     living.abort();
     notify::stopping();
     stop.send_replace(true);
-    tokio::select! {
-        ended = serving => ended.context("the HTTP server panicked")?,
-        () = signals.next() => warn!("told to stop again: requests under way are broken off"),
+    loop {
+        tokio::select! {
+            end = servers.join_next() => match end {
+                Some(end) => end.context(PANICKED)?,
+                None => return outcome,
+            },
+            () = signals.next() => {
+                warn!("told to stop again: requests under way are broken off");
+                return outcome;
+            }
+        };
     }
-    outcome
+}
+
+const PANICKED: &str = "a server panicked";
+
+fn taken(address: SocketAddr) -> String {
+    format!(
+        "cannot listen on {address}; is another server there, or is it no address of this machine?"
+    )
+}
+
+/// Where a server is reached, with a warning if that is from everywhere.
+fn url(scheme: &str, address: SocketAddr, has_token: bool) -> String {
+    if !address.ip().is_loopback() && !has_token {
+        warn!("{address} can be reached from other machines, and no token is asked for");
+    }
+    format!("{scheme}://{address}")
 }
 
 /// Waits for the end of the policy's thread, which is an error while the server runs.

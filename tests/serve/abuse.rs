@@ -124,7 +124,7 @@ fn bodies_together_take_no_more_room_than_there_is() {
     super::rig::wait_for("a room that is almost full", || held(room - 1));
     let refused = rig.predict(&request);
     assert_eq!(refused.status, 503);
-    assert!(refused.text().contains("holds too many bodies"), "{}", refused.text());
+    assert!(refused.text().contains("holds too many requests"), "{}", refused.text());
     drop(holder);
     super::rig::wait_for("an empty room", || held(0));
     rig.predict(&request).chunk();

@@ -7,4 +7,5 @@ mod equal;
 mod queue;
 mod rig;
 mod routes;
+mod schemathesis;
 mod service;

@@ -1,7 +1,7 @@
 //! The other routes, and who may ask.
 
 use gr00t_blackhole::contract::Version;
-use gr00t_blackhole::serve::http::Token;
+use gr00t_blackhole::serve::Token;
 use serde_json::json;
 
 use super::rig::{Rig, Setup, exchange};

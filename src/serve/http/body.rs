@@ -1,43 +1,40 @@
 //! Bodies, read within limits of bytes and time.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::error::ApiError;
+use crate::serve::room::{Room, Share};
 
 /// Bytes of a body, and their share of what the server holds.
+#[derive(Default)]
 pub struct Held {
     pub bytes: Vec<u8>,
-    share: Option<OwnedSemaphorePermit>,
+    share: Share,
 }
 
-/// Where bodies are held.
+/// How bodies are read.
 #[derive(Clone)]
-pub struct Room {
+pub struct Reader {
     /// Bytes of one body.
     limit: usize,
     time: Duration,
-    free: Arc<Semaphore>,
-    /// Bytes of all bodies.
-    room: usize,
+    room: Room,
 }
 
-impl Room {
+impl Reader {
     /// For `held` bytes of all bodies, none larger than `limit`, each of which is there within `time`.
     pub fn new(limit: usize, held: usize, time: Duration) -> Self {
-        let held = held.min(Semaphore::MAX_PERMITS);
-        Self { limit, time, free: Arc::new(Semaphore::new(held)), room: held }
+        Self { limit, time, room: Room::new(held) }
     }
 
     /// Bytes of all bodies that are held.
     pub fn held(&self) -> usize {
-        self.room - self.free.available_permits()
+        self.room.held()
     }
 
     /// Reads a body. Memory is taken as bytes come, not as they are announced.
@@ -59,7 +56,7 @@ impl Room {
     }
 
     async fn read_all(&self, mut body: Body) -> Result<Held, ApiError> {
-        let mut held = Held { bytes: Vec::new(), share: None };
+        let mut held = Held::default();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| ApiError::Broken(error.to_string()))?;
             // Trailers say nothing that is wanted.
@@ -67,17 +64,9 @@ impl Room {
             if held.bytes.len() + chunk.len() > self.limit {
                 return Err(ApiError::TooLarge { limit: self.limit });
             }
-            // A chunk is as large as the connection's buffer at most.
-            let share =
-                self.free.clone().try_acquire_many_owned(chunk.len() as u32).map_err(|_| {
-                    ApiError::Unavailable(
-                        "the server holds too many bodies; try again later".to_owned(),
-                    )
-                })?;
-            match &mut held.share {
-                Some(all) => all.merge(share),
-                none => *none = Some(share),
-            }
+            held.share
+                .grow(&self.room, chunk.len())
+                .map_err(|full| ApiError::Unavailable(full.to_string()))?;
             held.bytes.extend_from_slice(&chunk);
         }
         Ok(held)

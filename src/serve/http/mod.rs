@@ -1,8 +1,8 @@
 //! The HTTP server: routes, limits and answers of the serving documents.
 
-mod accept;
 mod answer;
 mod body;
+mod connection;
 mod demo;
 mod error;
 mod info;
@@ -21,10 +21,12 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use accept::serve;
-
+pub use error::ApiError;
+pub use observation::Asked;
 pub use routes::{App, Identity};
-pub use token::Token;
+
+use super::Model;
+use super::accept::{self, Connections};
 
 /// What the server takes from clients, and for how long it waits for them.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +61,14 @@ impl Default for Limits {
     }
 }
 
+/// Reads the body of a `POST /predict`.
+///
+/// # Errors
+/// What is wrong with it; none is the server's fault.
+pub fn read(body: &[u8], model: &Model) -> Result<Asked, ApiError> {
+    observation::asked(&request::parse(body)?, model)
+}
+
 /// A server that has its socket.
 pub struct Server {
     listener: TcpListener,
@@ -83,6 +93,11 @@ impl Server {
     /// Serves until `stop` becomes true, then ends what is under way.
     pub async fn run(self, stop: watch::Receiver<bool>) {
         let limits = self.app.limits();
-        serve(self.listener, routes::router(self.app), limits, stop).await;
+        let app = routes::router(self.app);
+        let connections = Connections { limit: limits.connections, drain: limits.drain };
+        accept::serve(self.listener, connections, stop, |stream, stop| {
+            connection::serve(stream, app.clone(), limits, stop)
+        })
+        .await;
     }
 }

@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::answer::{self, Answer, TimingMs};
-use super::body::{Held, Room};
+use super::body::{Held, Reader};
 use super::error::ApiError;
 use super::metrics::{self, Metrics, Now};
-use super::observation::{Asked, asked};
-use super::{Limits, Token, demo, info, openapi, request};
+use super::observation::Asked;
+use super::{Limits, demo, info, openapi, read, token};
 use crate::contract::Version;
-use crate::serve::Model;
 use crate::serve::engine::{Engine, Stage};
+use crate::serve::{Model, Token};
 use crate::weights::lock::{Licence, Release};
 
 /// What the server is called, before it has a policy.
@@ -61,7 +61,7 @@ pub struct App {
     identity: Identity,
     limits: Limits,
     token: Option<Token>,
-    room: Room,
+    bodies: Reader,
     /// Requests whose pictures are decoded at a time.
     decoders: Semaphore,
     metrics: Metrics,
@@ -83,7 +83,7 @@ impl App {
             identity,
             limits,
             token,
-            room: Room::new(limits.body_bytes, limits.held_bytes, limits.body),
+            bodies: Reader::new(limits.body_bytes, limits.held_bytes, limits.body),
             decoders: Semaphore::new(decoders),
             metrics: Metrics::default(),
             texts: OnceLock::new(),
@@ -131,7 +131,7 @@ async fn admit(
 ) -> Response {
     // Whoever watches the server has no secret to show.
     let open = path.as_ref().is_some_and(|path| path.as_str() == "/health");
-    let known = app.token.as_ref().is_none_or(|token| token.is_shown(request.headers()));
+    let known = app.token.as_ref().is_none_or(|token| token::is_shown(token, request.headers()));
     let response = if open || known {
         next.run(request).await
     } else {
@@ -174,7 +174,7 @@ async fn models(State(app): State<Arc<App>>) -> Json<Value> {
 async fn metrics_route(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
     let now = Now {
         waiting: app.engine.waiting(),
-        held: app.room.held(),
+        held: app.bodies.held(),
         ready: matches!(app.engine.stage(), Stage::Ready(_)),
     };
     let text = app
@@ -202,7 +202,7 @@ async fn predict(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) ->
 async fn answered(app: &App, headers: &HeaderMap, body: Body) -> Result<Response, ApiError> {
     let model = app.engine.model()?;
     check_media_type(headers)?;
-    let body = app.room.read(headers, body).await?;
+    let body = app.bodies.read(headers, body).await?;
     // How long a client takes to send its body is not the server's time.
     let start = Instant::now();
     // The place comes first: with a full queue, no picture is decoded.
@@ -235,8 +235,8 @@ async fn decoded(app: &App, body: Held, model: &Arc<Model>) -> Result<Asked, Api
     let failed = |text: String| ApiError::Failed { kind: "DecoderError", text };
     let turn = app.decoders.acquire().await.map_err(|error| failed(error.to_string()))?;
     let model = model.clone();
-    let read = tokio::task::spawn_blocking(move || asked(&request::parse(&body.bytes)?, &model));
-    let asked = read.await.map_err(|error| failed(error.to_string()))?;
+    let asked = tokio::task::spawn_blocking(move || read(&body.bytes, &model));
+    let asked = asked.await.map_err(|error| failed(error.to_string()))?;
     drop(turn);
     asked
 }

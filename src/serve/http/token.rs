@@ -1,36 +1,17 @@
-//! The secret that clients show.
+//! How a request shows the server's token.
 
 use axum::http::{HeaderMap, header};
 
-/// A token, kept as its hash.
-#[derive(Clone)]
-pub struct Token(blake3::Hash);
+use crate::serve::Token;
 
-impl Token {
-    pub fn new(secret: &str) -> Self {
-        Self(blake3::hash(secret.as_bytes()))
-    }
-
-    /// Whether a text is the secret. Hashes are compared in constant time.
-    pub fn is(&self, given: &[u8]) -> bool {
-        blake3::hash(given) == self.0
-    }
-
-    /// Whether a request shows it, as `Authorization: Bearer SECRET`.
-    pub fn is_shown(&self, headers: &HeaderMap) -> bool {
-        let shown = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
-        let secret = shown.and_then(|value| {
-            let (scheme, secret) = value.split_at_checked("Bearer ".len())?;
-            scheme.eq_ignore_ascii_case(b"Bearer ").then_some(secret)
-        });
-        secret.is_some_and(|secret| self.is(secret))
-    }
-}
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Token(...)")
-    }
+/// Whether a request shows the token, as `Authorization: Bearer SECRET`.
+pub fn is_shown(token: &Token, headers: &HeaderMap) -> bool {
+    let shown = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
+    let secret = shown.and_then(|value| {
+        let (scheme, secret) = value.split_at_checked("Bearer ".len())?;
+        scheme.eq_ignore_ascii_case(b"Bearer ").then_some(secret)
+    });
+    secret.is_some_and(|secret| token.is(secret))
 }
 
 #[cfg(test)]
@@ -50,8 +31,8 @@ mod tests {
             ("", false),
         ] {
             let headers = HeaderMap::from_iter([(header::AUTHORIZATION, shown.parse().unwrap())]);
-            assert_eq!(token.is_shown(&headers), expected, "{shown}");
+            assert_eq!(is_shown(&token, &headers), expected, "{shown}");
         }
-        assert!(!token.is_shown(&HeaderMap::new()));
+        assert!(!is_shown(&token, &HeaderMap::new()));
     }
 }

@@ -1,36 +1,37 @@
-//! Connections: how many, for how long, and how they end.
+//! Connections of a server: how many at a time, and how they end.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_io_timeout::TimeoutStream;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
-use super::Limits;
-
-/// Bytes and number of the headers of a request.
-const MAX_HEAD_BYTES: usize = 64 << 10;
-const MAX_HEADERS: usize = 64;
 /// Before the next try where no connection can be accepted, as when all file descriptors are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// What a server takes of connections.
+#[derive(Clone, Copy, Debug)]
+pub struct Connections {
+    /// At a time; more wait to be accepted.
+    pub limit: usize,
+    /// For the requests that are under way when the server is told to stop.
+    pub drain: Duration,
+}
+
 /// Serves until `stop` becomes true or its sender is gone; then no connection is accepted, and those that are open may end
 /// their request.
-pub async fn serve(
+pub async fn serve<C>(
     listener: TcpListener,
-    app: Router,
-    limits: Limits,
+    limits: Connections,
     mut stop: watch::Receiver<bool>,
-) {
-    let places = Arc::new(Semaphore::new(limits.connections));
+    connection: impl Fn(TcpStream, watch::Receiver<bool>) -> C,
+) where
+    C: Future<Output = ()> + Send + 'static,
+{
+    let places = Arc::new(Semaphore::new(limits.limit));
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -41,7 +42,7 @@ pub async fn serve(
             accepted = accept(&listener, &places) => accepted,
         };
         let Some((stream, place)) = accepted else { continue };
-        let connection = connection(stream, app.clone(), limits, stop.clone());
+        let connection = connection(stream, stop.clone());
         connections.spawn(async move {
             connection.await;
             drop(place);
@@ -61,14 +62,14 @@ pub async fn serve(
 }
 
 /// Ends when the server is told to stop, or nobody is left who could tell it.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
+pub async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
-) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+) -> Option<(TcpStream, OwnedSemaphorePermit)> {
     let place = places.clone().acquire_owned().await.ok()?;
     match listener.accept().await {
         Ok((stream, _)) => Some((stream, place)),
@@ -77,36 +78,5 @@ async fn accept(
             sleep(ACCEPT_PAUSE).await;
             None
         }
-    }
-}
-
-async fn connection(
-    stream: TcpStream,
-    app: Router,
-    limits: Limits,
-    mut stop: watch::Receiver<bool>,
-) {
-    // Answers are small and waited for.
-    if let Err(error) = stream.set_nodelay(true) {
-        debug!("a connection cannot be told not to delay: {error}");
-    }
-    let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(limits.write));
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.head)
-        .max_buf_size(MAX_HEAD_BYTES)
-        .max_headers(MAX_HEADERS)
-        .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(app));
-    let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stopped(&mut stop) => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        debug!("a connection has ended: {error}");
     }
 }

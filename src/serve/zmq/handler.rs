@@ -1,0 +1,114 @@
+//! From the bytes of a request to the bytes of its answer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Semaphore, watch};
+use tracing::warn;
+
+use super::error::RequestError;
+use super::reply;
+use super::request::{Action, Asked, Desk, What};
+use crate::serve::Token;
+use crate::serve::accept::stopped;
+use crate::serve::arrays::{Dialect, Value, encode};
+use crate::serve::engine::Engine;
+use crate::throttle::{Throttle, WARNING_PERIOD, and_more};
+
+/// What clients may do.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// What every request must carry as `api_token`; `None`: nothing.
+    pub token: Option<Token>,
+    /// Whether a client may end the server.
+    pub allow_kill: bool,
+}
+
+/// Answers requests; clones answer the same.
+#[derive(Clone)]
+pub struct Handler(Arc<Shared>);
+
+struct Shared {
+    desk: Arc<Desk>,
+    /// Requests that are read at a time.
+    readers: Semaphore,
+    killed: watch::Sender<bool>,
+    warnings: Mutex<Throttle>,
+}
+
+impl Handler {
+    pub fn new(engine: Engine, settings: Settings) -> Self {
+        let Settings { token, allow_kill } = settings;
+        let readers = std::thread::available_parallelism().map_or(1, usize::from);
+        Self(Arc::new(Shared {
+            desk: Arc::new(Desk { engine, token, allow_kill }),
+            readers: Semaphore::new(readers),
+            killed: watch::Sender::new(false),
+            warnings: Mutex::new(Throttle::new(WARNING_PERIOD)),
+        }))
+    }
+
+    /// Waits until the policy is loaded, or could not be.
+    pub(super) async fn started(&self) {
+        self.0.desk.engine.started().await;
+    }
+
+    /// Whether a client has ended the server.
+    pub fn is_killed(&self) -> bool {
+        *self.0.killed.borrow()
+    }
+
+    /// Waits until a client ends the server.
+    pub(super) async fn killed(&self) {
+        stopped(&mut self.0.killed.subscribe()).await;
+    }
+
+    /// Answers one request. Whatever is wrong with it, the answer says so. A caller that stops waiting ends the prediction.
+    pub async fn handle(&self, request: impl AsRef<[u8]> + Send + 'static) -> Vec<u8> {
+        let Asked { dialect, what } = self.read(request).await;
+        let answer = match what {
+            Ok(what) => self.answer(what).await,
+            Err(error) => Err(error),
+        };
+        let value = answer.unwrap_or_else(|error| {
+            // A panic elsewhere leaves the counters as they are.
+            let mut warnings = self.0.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(held_back) = warnings.pass() {
+                warn!("request refused: {error}{}", and_more(held_back));
+            }
+            reply::error(error.to_string())
+        });
+        encode(&value, dialect)
+    }
+
+    /// Reads a request beside the connections: large ones take their time.
+    async fn read(&self, request: impl AsRef<[u8]> + Send + 'static) -> Asked {
+        let desk = self.0.desk.clone();
+        // The semaphore is never closed.
+        let _turn = self.0.readers.acquire().await;
+        let read = tokio::task::spawn_blocking(move || desk.read(request.as_ref())).await;
+        read.unwrap_or_else(|error| {
+            let what = Err(RequestError::Reader { reason: error.to_string() });
+            Asked { dialect: Dialect::DEFAULT, what }
+        })
+    }
+
+    async fn answer(&self, what: What) -> Result<Value<'static>, RequestError> {
+        match what {
+            What::Known(value) => Ok(value),
+            What::Kill => {
+                self.0.killed.send_replace(true);
+                Ok(reply::status("Server is ending"))
+            }
+            What::Action(action) => {
+                let Action { place, observation, noise, style } = *action;
+                let prediction = place.predict(observation, noise).await?;
+                reply::actions(&prediction.chunk, style)
+            }
+        }
+    }
+}
+
+/// The answer to a request that does not get as far as a handler.
+pub(super) fn error_answer(text: String) -> Vec<u8> {
+    encode(&reply::error(text), Dialect::DEFAULT)
+}
