@@ -133,6 +133,7 @@ fn tidy(dir: &Path) {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;
 
     use super::*;
