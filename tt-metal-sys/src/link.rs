@@ -42,9 +42,13 @@ impl Link {
         self.remains.is_none()
     }
 
-    /// What the worker says first.
-    pub fn hello<T: DeserializeOwned>(&mut self, wait: Duration) -> Result<T, Error> {
-        self.reply("hello", 0, Instant::now(), wait)
+    /// What the worker says first, of which it has been asked at `start`.
+    pub fn hello<T: DeserializeOwned>(
+        &mut self,
+        start: Instant,
+        wait: Duration,
+    ) -> Result<T, Error> {
+        self.reply("hello", 0, start, wait)
     }
 
     /// Sends a request and waits for its reply.

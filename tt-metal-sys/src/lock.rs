@@ -20,11 +20,12 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Longest content that is read: two process numbers.
 const CONTENT_BYTES: u64 = 64;
 
-/// The lock of a card. It is given back with the last copy of its descriptor, the worker's included.
+/// The lock of a card. If this process ends early, it stays until the worker, which has its descriptor too, has ended.
 #[derive(Debug)]
 pub struct DeviceLock {
     file: File,
     path: PathBuf,
+    worker: Option<u32>,
 }
 
 impl DeviceLock {
@@ -49,13 +50,14 @@ impl DeviceLock {
             }
             std::thread::sleep(PAUSE);
         }
-        let mut lock = Self { file, path };
+        let mut lock = Self { file, path, worker: None };
         lock.write(&format!("{}\n", std::process::id()))?;
         Ok(lock)
     }
 
     /// Adds the worker's process, which may outlive this one.
     pub fn name_worker(&mut self, pid: u32) -> Result<(), Error> {
+        self.worker = Some(pid);
         self.write(&format!("{}\n{pid}\n", std::process::id()))
     }
 
@@ -66,6 +68,17 @@ impl DeviceLock {
             self.file.write_all(content.as_bytes())
         };
         write().map_err(|source| Error::Lock { path: self.path.clone(), source })
+    }
+}
+
+impl Drop for DeviceLock {
+    /// Gives the lock back at once, even where a process that another thread is just starting has its descriptor. A worker
+    /// that does not die keeps it.
+    fn drop(&mut self) {
+        if !self.worker.is_some_and(is_alive) {
+            let _ = self.file.set_len(0);
+            let _ = flock(&self.file, FlockOperation::Unlock);
+        }
     }
 }
 
@@ -139,6 +152,21 @@ mod tests {
         assert_eq!(holder(&lock.file), Some(std::process::id()));
         lock.write(&format!("{}\n", child.id())).expect("a written lock");
         assert_eq!(holder(&lock.file), None);
+    }
+
+    #[test]
+    fn a_worker_that_lives_keeps_the_lock() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut worker = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
+        let mut lock = DeviceLock::take(dir.path(), 0).expect("a free lock");
+        lock.name_worker(worker.id()).expect("a written lock");
+        let descriptor = lock.file.try_clone().expect("the worker's descriptor");
+        drop(lock);
+        assert!(matches!(DeviceLock::take(dir.path(), 0), Err(Error::Busy { .. })));
+        worker.kill().expect("a signal");
+        worker.wait().expect("its end");
+        drop(descriptor);
+        DeviceLock::take(dir.path(), 0).expect("a free lock");
     }
 
     #[test]

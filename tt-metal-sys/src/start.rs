@@ -30,7 +30,7 @@ pub fn start(
     let process = Process::start(command, &path)?;
     started(process.id())?;
     let mut link = accept(&listener, process, begin, wait)?;
-    let hello: Hello = link.hello(wait.saturating_sub(begin.elapsed()))?;
+    let hello: Hello = link.hello(begin, wait)?;
     compare(command, &hello)?;
     Ok(link)
 }

@@ -4,13 +4,13 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{impatient, scripted};
+use common::{options, scripted};
 use tt_metal_sys::{BackOff, Device, Error, NotReady, Supervisor, WatchdogOptions};
 
 #[test]
 fn case_49_a_replay_that_hangs_is_given_up_and_the_device_started_again() {
     let dir = tempfile::tempdir().expect("a directory");
-    let options = impatient(dir.path(), Duration::from_secs(5));
+    let options = options(dir.path());
     let mut starts = 0;
     let start = || {
         starts += 1;

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tt_metal_sys::protocol::{Kernel, Place, Processor, Program, Rectangle, RuntimeArgs};
-use tt_metal_sys::{Buffer, Deadlines, Device, Error, Expected, OpenOptions, WorkerCommand};
+use tt_metal_sys::{Buffer, Device, Error, Expected, OpenOptions, WorkerCommand};
 
 /// Every request in the order in which [`drive`] makes them, behind `start` and `hello`.
 pub const STAGES: [&str; 14] = [
@@ -64,29 +64,27 @@ pub fn memory() -> WorkerCommand {
 
 /// With a lock and staging memory of its own.
 pub fn options(lock_dir: &Path) -> OpenOptions {
-    OpenOptions {
-        staging_bytes: 8192,
-        lock_dir: lock_dir.to_owned(),
-        deadlines: Deadlines { hello: Duration::from_secs(20), ..Deadlines::default() },
-        ..OpenOptions::default()
-    }
+    OpenOptions { staging_bytes: 8192, lock_dir: lock_dir.to_owned(), ..OpenOptions::default() }
 }
 
-/// Of [`options`], but nothing is waited for longer than this.
-pub fn impatient(lock_dir: &Path, wait: Duration) -> OpenOptions {
-    let deadlines = Deadlines {
-        hello: Duration::from_secs(2),
-        open: wait,
-        allocate: wait,
-        transfer: wait,
-        build: wait,
-        run: wait,
-        capture: wait,
-        replay: wait,
-        telemetry: wait,
-        close: wait,
-    };
-    OpenOptions { deadlines, ..options(lock_dir) }
+/// Of [`options`], but the reply to one request is not waited for longer than this.
+pub fn impatient(lock_dir: &Path, stage: &str, wait: Duration) -> OpenOptions {
+    let mut options = options(lock_dir);
+    let deadlines = &mut options.deadlines;
+    *match stage {
+        "start" | "hello" => &mut deadlines.hello,
+        "open" => &mut deadlines.open,
+        "allocate" => &mut deadlines.allocate,
+        "upload" | "write_inputs" | "read" => &mut deadlines.transfer,
+        "build" => &mut deadlines.build,
+        "run" => &mut deadlines.run,
+        "begin_capture" | "end_capture" => &mut deadlines.capture,
+        "replay" => &mut deadlines.replay,
+        "telemetry" => &mut deadlines.telemetry,
+        "close" => &mut deadlines.close,
+        _ => panic!("there is no stage {stage}"),
+    } = wait;
+    options
 }
 
 /// One kernel on one core, whose source is this file.
