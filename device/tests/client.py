@@ -41,6 +41,7 @@ class Client:
             self.socket, _ = listener.accept()
         self.socket.settimeout(timeout)
         self._id = 0
+        self.card: dict[str, object] = {}
         self.staging = os.memfd_create("staging")
         os.ftruncate(self.staging, STAGING_BYTES)
         self.lock = os.open(self._dir.name, os.O_RDONLY)
