@@ -161,6 +161,11 @@ _KINDS: dict[str, type[Request]] = {
 }
 
 
+def name_of(kind: type[Request]) -> str:
+    """As it stands in frames."""
+    return next(name for name, of in _KINDS.items() if of is kind)
+
+
 def parse(message: dict[str, object]) -> Request:
     """The request in a message; its `id` has been looked at."""
     fields = {name: value for name, value in message.items() if name not in ("id", "request")}

@@ -15,8 +15,8 @@ class State(enum.Enum):
     CAPTURED = "captured"
 
 
-_ALLOCATING: tuple[type, ...] = (r.Allocate, r.Upload, r.Build)
-_ACCEPTED: dict[State, tuple[type, ...]] = {
+_ALLOCATING: tuple[type[r.Request], ...] = (r.Allocate, r.Upload, r.Build)
+_ACCEPTED: dict[State, tuple[type[r.Request], ...]] = {
     State.NEW: (r.Open, r.Close),
     State.BUILDING: (
         *_ALLOCATING,
@@ -45,9 +45,9 @@ def check(state: State, request: r.Request) -> None:
     kind = type(request)
     if kind in _ACCEPTED[state]:
         return
-    name = kind.__name__
+    name = r.name_of(kind)
     if kind in _ALLOCATING and state in (State.CAPTURING, State.CAPTURED):
         message = f"{name} after a capture has begun: allocate, upload and build all before the first one"
         raise Refusal("captured", message)
-    accepted = ", ".join(sorted(kind.__name__ for kind in _ACCEPTED[state]))
+    accepted = ", ".join(map(r.name_of, _ACCEPTED[state]))
     raise Refusal("state", f"{name} in state '{state.value}', which accepts {accepted}")

@@ -6,15 +6,9 @@ from pathlib import Path
 
 import pytest
 from client import Client, Refused
-from gr00t_device_worker import limits, pin
+from gr00t_device_worker import pin
 
 DEVICE = Path(__file__).resolve().parent.parent
-
-
-def test_requirements_pin_the_same_version() -> None:
-    """In one place for pip, in one for the handshake."""
-    lines = (DEVICE / "requirements.txt").read_text().splitlines()
-    assert f"ttnn=={pin.TTNN}" in [line.split(" #")[0].strip() for line in lines]
 
 
 def test_a_wheel_of_another_version_is_refused(tmp_path: Path) -> None:
@@ -41,12 +35,3 @@ def test_no_wheel_is_the_empty_version(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
     assert pin.installed() == ""
-
-
-def test_constants_agree_with_the_client() -> None:
-    """Those that both sides have to know."""
-    frame = (DEVICE.parent / "tt-metal-sys/src/protocol/frame.rs").read_text()
-    assert "MAX_FRAME_BYTES: usize = 4 * 1024 * 1024;" in frame
-    assert limits.MAX_FRAME_BYTES == 4 * 1024 * 1024
-    version = (DEVICE.parent / "tt-metal-sys/src/protocol/mod.rs").read_text()
-    assert f"VERSION: u32 = {limits.PROTOCOL};" in version

@@ -40,10 +40,8 @@ def test_a_card_that_fails_ends_the_worker(card: Client) -> None:
     """The reply says why, the status that it is so."""
     with pytest.raises(Refused) as caught:
         card.call("build", program(kernel(Path(__file__), [FAIL, 0, 0])))
-    assert (caught.value.code, caught.value.message) == (
-        "device",
-        "RuntimeError: TT_FATAL: the card does not answer",
-    )
+    assert caught.value.code == "device"
+    assert caught.value.message.endswith("TT_FATAL: the card does not answer")
     assert card.process.wait(5) == 3
 
 

@@ -121,7 +121,7 @@ def test_a_cold_program_is_not_captured(card: Client) -> None:
 def test_requests_out_of_turn_are_refused(client: Client) -> None:
     """With what would be accepted."""
     answer = refusal(client, "telemetry")
-    assert answer.code == "state" and "Open" in answer.message
+    assert answer.code == "state" and "open" in answer.message
     client.open("memory", "1.2.3")
     assert refusal(client, "end_capture").code == "state"
     client.call("begin_capture")

@@ -6,11 +6,21 @@ use std::path::PathBuf;
 use crate::deadlines::Deadlines;
 use crate::protocol;
 
+/// The one version of tt-metal that this project was written for and tested with.
+pub const TT_METAL_VERSION: &str = "0.81.1";
+
 /// What a worker has to be. Versions are compared letter by letter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     pub worker: String,
     pub tt_metal: String,
+}
+
+impl Expected {
+    /// A worker of this kind on [`TT_METAL_VERSION`].
+    fn of(worker: &str) -> Self {
+        Self { worker: worker.to_owned(), tt_metal: TT_METAL_VERSION.to_owned() }
+    }
 }
 
 /// How a worker is started; `--socket PATH` is put behind its arguments.
@@ -65,13 +75,21 @@ impl Default for OpenOptions {
 impl WorkerCommand {
     /// The worker of `device/` on the pinned wheel, run by the Python that has it; the package is found on `PYTHONPATH` or
     /// in that Python.
-    pub fn ttnn_wheel(python: impl Into<PathBuf>, tt_metal: impl Into<String>) -> Self {
-        Self {
-            program: python.into(),
-            args: ["-m", "gr00t_device_worker"].map(OsString::from).to_vec(),
-            env: Vec::new(),
-            expected: Expected { worker: "ttnn-wheel".to_owned(), tt_metal: tt_metal.into() },
-        }
+    pub fn ttnn_wheel(python: impl Into<PathBuf>) -> Self {
+        let args = ["-m", "gr00t_device_worker"].map(OsString::from).to_vec();
+        Self { program: python.into(), args, env: Vec::new(), expected: Expected::of("ttnn-wheel") }
+    }
+
+    /// The worker of `device/cpp`, built for an installed TT-Metalium.
+    pub fn metalium(program: impl Into<PathBuf>) -> Self {
+        let expected = Expected::of("metalium-cpp");
+        Self { program: program.into(), args: Vec::new(), env: Vec::new(), expected }
+    }
+
+    /// The worker of `device/cpp` that was built with this crate.
+    #[cfg(feature = "metalium")]
+    pub fn built_metalium() -> Self {
+        Self::metalium(env!("GR00T_METALIUM_WORKER"))
     }
 
     pub(crate) fn open_request<'a>(

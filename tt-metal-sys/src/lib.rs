@@ -18,7 +18,7 @@ mod supervisor;
 mod transfer;
 mod watchdog;
 
-pub use command::{Expected, OpenOptions, WorkerCommand};
+pub use command::{Expected, OpenOptions, TT_METAL_VERSION, WorkerCommand};
 pub use deadlines::Deadlines;
 pub use device::{Buffer, Device};
 pub use error::{Error, Exit};

@@ -57,8 +57,20 @@ pub fn scripted(fault: &str, stage: &str) -> WorkerCommand {
     python(script("tests/scripted_worker.py"), &[fault, stage], "scripted")
 }
 
+/// Another worker on a piece of memory that the same tests are run on, such as that of `device/cpp`.
+const OTHER_WORKER: &str = "GR00T_DEVICE_MEMORY_WORKER";
+
 /// The Python worker, whole, on a card that is a piece of memory.
 pub fn memory() -> WorkerCommand {
+    if let Some(other) = std::env::var_os(OTHER_WORKER) {
+        let expected = Expected { worker: "memory".to_owned(), tt_metal: "1.2.3".to_owned() };
+        return WorkerCommand {
+            program: other.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            expected,
+        };
+    }
     python(script("../device/tests/memory_worker.py"), &[], "memory")
 }
 

@@ -1,4 +1,4 @@
-//! The client with the Python worker of this repository, on a card that is a piece of memory.
+//! The client with a whole worker of this repository, on a card that is a piece of memory.
 
 mod common;
 
