@@ -90,6 +90,8 @@ fn a_simulator_that_ends_is_told_with_its_last_words() {
     let error = device.run(&[stray]).expect_err("an end");
     let Error::WorkerGone { request: "run", stderr, .. } = &error else { panic!("{error}") };
     assert!(!stderr.trim().is_empty(), "the simulator says why");
+    // Whoever lets it go frees the card.
+    drop(device);
     let again = Device::open(&wheel(), &patient(dir.path())).expect("another worker");
     assert!(again.is_alive());
 }
