@@ -64,7 +64,7 @@ class Backend(ABC):
 
     @abstractmethod
     def read(self, memory: Memory, offset: int, into: memoryview) -> None:
-        """Reads a part of a buffer that begins and ends at granules; all programs have ended before."""
+        """Reads a part of a buffer that begins and ends at granules; nothing is still under way."""
 
     @abstractmethod
     def build(self, program: Program) -> Any:
@@ -76,7 +76,7 @@ class Backend(ABC):
 
     @abstractmethod
     def wait(self) -> None:
-        """Until all that was enqueued is done."""
+        """Until all that was enqueued is done, on every queue."""
 
     @abstractmethod
     def begin_capture(self) -> None:

@@ -195,6 +195,8 @@ class Session:
 
     def _read(self, request: r.Read) -> dict[str, object]:
         buffer, data = self._transfer(request)
+        # What was written on queue 1 stands in no order with queue 0.
+        self._backend.wait()
         self._backend.read(buffer.memory, request.offset, data)
         return {}
 

@@ -33,6 +33,19 @@ def wheel() -> Iterator[Client]:
         yield client
 
 
+def test_case_87_no_home_is_needed(tmp_path: Path) -> None:
+    """Where the directory for compiled kernels is named; a path below a file is writable for nobody."""
+    (tmp_path / "file").touch()
+    environment = {"PYTHONPATH": str(DEVICE), "HOME": str(tmp_path / "file" / "home")}
+    cache = os.environ.get("TT_METAL_CACHE", str(tmp_path / "cache"))
+    with Client([sys.executable, "-m", "gr00t_device_worker"], environment, TIMEOUT) as client:
+        client.open(pin.WORKER, pin.TTNN, cache_dir=cache)
+        first, second, copy = copying(client, 2)
+        client.put("upload", first, noise(2 * PAGE, 1))
+        run(client, copy)
+        assert client.get(second, 2 * PAGE) == noise(2 * PAGE, 1)
+
+
 def rectangle(*corners: int) -> dict[str, object]:
     """From `x0, y0` to `x1, y1`."""
     return {"start": list(corners[:2]), "end": list(corners[2:])}

@@ -49,6 +49,9 @@ pub struct OpenOptions {
     pub cache_dir: Option<PathBuf>,
     /// Where the lock of the card lies: the same for all that share a card.
     pub lock_dir: PathBuf,
+    /// Whether a card is opened that a program which does not take our lock has open too: a monitor that only reads sensors
+    /// does no harm, another user of tt-metal makes both hang.
+    pub beside_others: bool,
     pub deadlines: Deadlines,
 }
 
@@ -67,6 +70,7 @@ impl Default for OpenOptions {
             staging_bytes: 64 << 20,
             cache_dir: None,
             lock_dir: PathBuf::from("/run/lock"),
+            beside_others: false,
             deadlines: Deadlines::default(),
         }
     }

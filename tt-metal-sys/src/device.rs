@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::command::{OpenOptions, WorkerCommand};
 use crate::deadlines::Deadlines;
 use crate::error::{Error, Exit};
+use crate::holders::{device_file, holder};
 use crate::link::Link;
 use crate::lock::DeviceLock;
 use crate::protocol::{
@@ -51,7 +52,12 @@ pub struct Device {
 impl Device {
     /// Takes the lock of the card, starts a worker and opens the card.
     pub fn open(command: &WorkerCommand, options: &OpenOptions) -> Result<Self, Error> {
-        let mut lock = DeviceLock::take(&options.lock_dir, options.device_id)?;
+        let device = options.device_id;
+        let mut lock = DeviceLock::take(&options.lock_dir, device)?;
+        let path = device_file(device);
+        if let Some(pid) = holder(&path).filter(|_| !options.beside_others) {
+            return Err(Error::Busy { device, pid: Some(pid), path });
+        }
         let staging = Staging::new(options.staging_bytes)?;
         let lifeline = std::io::pipe();
         let (read, write) = lifeline.map_err(Error::system("the lifeline cannot be made"))?;

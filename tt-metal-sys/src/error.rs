@@ -69,10 +69,10 @@ pub enum Error {
     Handshake { field: &'static str, expected: String, found: String },
 
     #[error(
-        "device {device} is in use by {} (lock '{}'); end that process or choose another device",
-        Holder(*pid), lock.display()
+        "device {device} is in use by {} ('{}'); end that process or choose another device",
+        Holder(*pid), path.display()
     )]
-    Busy { device: u32, pid: Option<u32>, lock: PathBuf },
+    Busy { device: u32, pid: Option<u32>, path: PathBuf },
 
     #[error("the lock '{}' of the device cannot be taken: {source}", path.display())]
     Lock { path: PathBuf, source: io::Error },

@@ -46,7 +46,7 @@ impl DeviceLock {
             }
             let pid = holder(&file);
             if pid.is_some() || start.elapsed() >= PATIENCE {
-                return Err(Error::Busy { device, pid, lock: path });
+                return Err(Error::Busy { device, pid, path });
             }
             std::thread::sleep(PAUSE);
         }

@@ -62,6 +62,7 @@ public:
     virtual std::size_t build(const Program& program) = 0;
     // Runs on queue 0 without waiting, or records while a trace is captured.
     virtual void enqueue(std::size_t program) = 0;
+    // Until all of that is done. Writes and reads are done when they return.
     virtual void wait() = 0;
 
     virtual void begin_capture() = 0;
