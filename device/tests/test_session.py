@@ -60,6 +60,14 @@ def test_case_87_a_cache_that_cannot_be_written_is_named(client: Client, tmp_pat
     assert caught.value.code == "cache" and path in caught.value.message
 
 
+def test_the_cache_is_where_files_are_left(client: Client, tmp_path: Path) -> None:
+    """It is made, and nothing is left where the client runs."""
+    path = tmp_path / "new" / "cache"
+    client.open("memory", "1.2.3", cache_dir=str(path))
+    assert Path(f"/proc/{client.process.pid}/cwd").readlink() == path
+    assert list(path.iterdir()) == []
+
+
 def test_bytes_come_back(card: Client) -> None:
     """Whole, and a part."""
     buffer = card.dram("x", 64, 40)

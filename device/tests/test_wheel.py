@@ -24,12 +24,17 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+def cache(tmp_path: Path) -> str:
+    """The directory for compiled kernels: firmware is compiled once for all tests where one is named."""
+    return os.environ.get("TT_METAL_CACHE", str(tmp_path / "cache"))
+
+
 @pytest.fixture
-def wheel() -> Iterator[Client]:
+def wheel(tmp_path: Path) -> Iterator[Client]:
     """A worker on the wheel, with an open card."""
     command = [sys.executable, "-m", "gr00t_device_worker"]
     with Client(command, {"PYTHONPATH": str(DEVICE)}, TIMEOUT) as client:
-        client.card = client.open(pin.WORKER, pin.TTNN)
+        client.card = client.open(pin.WORKER, pin.TTNN, cache_dir=cache(tmp_path))
         yield client
 
 
@@ -37,9 +42,8 @@ def test_case_87_no_home_is_needed(tmp_path: Path) -> None:
     """Where the directory for compiled kernels is named; a path below a file is writable for nobody."""
     (tmp_path / "file").touch()
     environment = {"PYTHONPATH": str(DEVICE), "HOME": str(tmp_path / "file" / "home")}
-    cache = os.environ.get("TT_METAL_CACHE", str(tmp_path / "cache"))
     with Client([sys.executable, "-m", "gr00t_device_worker"], environment, TIMEOUT) as client:
-        client.open(pin.WORKER, pin.TTNN, cache_dir=cache)
+        client.open(pin.WORKER, pin.TTNN, cache_dir=cache(tmp_path))
         first, second, copy = copying(client, 2)
         client.put("upload", first, noise(2 * PAGE, 1))
         run(client, copy)

@@ -26,6 +26,9 @@ fn patient(dir: &Path) -> OpenOptions {
     let mut options = options(dir);
     options.staging_bytes = 1 << 20;
     options.trace_region_size = 8 << 20;
+    // Firmware is compiled once for all tests where a directory is named.
+    let cache = std::env::var_os("TT_METAL_CACHE").map(Into::into);
+    options.cache_dir = Some(cache.unwrap_or_else(|| dir.join("cache")));
     options.deadlines = options.deadlines.scaled(4);
     options
 }

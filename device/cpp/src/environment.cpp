@@ -43,7 +43,8 @@ void use_cache(const std::optional<std::string>& directory) {
     }
     unlink(probe.c_str());
     close(file);
-    setenv("TT_METAL_CACHE", directory->c_str(), 1);
+    std::filesystem::current_path(*directory);
+    setenv("TT_METAL_CACHE", std::filesystem::current_path().c_str(), 1);
 }
 
 }  // namespace gr00t
