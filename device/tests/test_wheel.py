@@ -67,10 +67,14 @@ def on_core(source: str, args: list[int], **changes: object) -> dict[str, object
     return program(one, circular_buffers=[page | {"format": "bf16"}])
 
 
-def copying(client: Client, pages: int) -> tuple[int, int, int]:
-    """Two buffers and a program that copies the first to the second."""
+def copying(client: Client, pages: int, common: bool = False) -> tuple[int, int, int]:
+    """Two buffers and a program that copies the first to the second, by run-time arguments or common ones."""
     first, second = client.dram("first", PAGE, pages), client.dram("second", PAGE, pages)
-    fields = on_core("copy.cpp", [first["address"], second["address"], 0, pages])
+    args = [first["address"], second["address"], 0, pages]
+    fields = on_core("copy.cpp", args)
+    if common:
+        changes: dict[str, object] = {"defines": [["COMMON", "1"]], "common_runtime_args": args}
+        fields = on_core("copy.cpp", [], **changes)
     return first["buffer"], second["buffer"], build(client, fields)
 
 
@@ -137,11 +141,12 @@ def test_traced_equals_untraced(wheel: Client) -> None:
     assert wheel.process.wait(60) == 0
 
 
-def test_case_48_programs_keep_their_own_arguments(wheel: Client) -> None:
+@pytest.mark.parametrize("common", [False, True])
+def test_case_48_programs_keep_their_own_arguments(wheel: Client, common: bool) -> None:
     """Two that differ in nothing else, run in turns and traced, with other buffers made between."""
-    first, second, copy = copying(wheel, 8)
+    first, second, copy = copying(wheel, 8, common)
     wheel.dram("between", PAGE, 16)
-    third, fourth, other = copying(wheel, 8)
+    third, fourth, other = copying(wheel, 8, common)
     data = [noise(8 * PAGE, 1), noise(8 * PAGE, 2)]
     wheel.put("upload", first, data[0])
     wheel.put("upload", third, data[1])

@@ -18,6 +18,7 @@
 //! ```
 //!
 //! A [`Supervisor`] starts a device again when it was lost, after pauses, and gives a [`Watchdog`]'s limit to what runs on it.
+#![deny(unsafe_code)]
 
 mod command;
 mod connection;
@@ -29,6 +30,7 @@ mod link;
 mod lock;
 mod process;
 pub mod protocol;
+#[allow(unsafe_code, reason = "copies to and from memory that another process writes too")]
 mod staging;
 mod start;
 mod supervisor;

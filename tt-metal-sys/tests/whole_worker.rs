@@ -3,6 +3,7 @@
 mod common;
 
 use common::{dram, memory, options, program};
+use rustix::process::{Pid, Signal, kill_process};
 use tt_metal_sys::protocol::{Place, Rectangle, RefusalCode};
 use tt_metal_sys::{Buffer, Device, Error, Exit};
 
@@ -113,6 +114,24 @@ fn the_callers_mistakes_cost_nothing() {
     assert!(problem.to_string().contains("inputs of 12800 bytes"), "{problem}");
     assert_eq!(refusal(dram(&mut device, "huge", 1 << 20)), RefusalCode::Memory);
     assert!(device.is_alive());
+}
+
+#[test]
+fn a_worker_that_is_killed_between_two_requests() {
+    let Card { mut device, _dir } = card();
+    let pid = i32::try_from(device.worker_pid()).ok().and_then(Pid::from_raw).expect("a process");
+    kill_process(pid, Signal::KILL).expect("a signal");
+    let error = device.telemetry().expect_err("nobody answers");
+    let Error::WorkerGone { exit: Exit::Signal(9), request: "telemetry", .. } = error else {
+        panic!("{error}")
+    };
+}
+
+#[test]
+fn a_device_may_be_handed_to_another_thread() {
+    let Card { mut device, _dir } = card();
+    let counted = std::thread::spawn(move || device.telemetry().map(|told| told.buffers)).join();
+    assert_eq!(counted.expect("no panic").ok(), Some(0));
 }
 
 #[test]

@@ -1,16 +1,22 @@
 // Copies pages of interleaved DRAM from one buffer to another, by way of L1.
 //
-// Run-time arguments: address of the source, of the target, first page, pages.
+// Run-time arguments, or common ones where COMMON is defined: address of the source, of the target, first page, pages.
 // Compile-time arguments: bytes of a page, banks. Circular buffer 0 has room for a page.
 #include <cstdint>
 
 #include "api/dataflow/dataflow_api.h"
 
+#ifdef COMMON
+#define ARGUMENT get_common_arg_val<uint32_t>
+#else
+#define ARGUMENT get_arg_val<uint32_t>
+#endif
+
 void kernel_main() {
-    const uint32_t source = get_arg_val<uint32_t>(0);
-    const uint32_t target = get_arg_val<uint32_t>(1);
-    const uint32_t first = get_arg_val<uint32_t>(2);
-    const uint32_t pages = get_arg_val<uint32_t>(3);
+    const uint32_t source = ARGUMENT(0);
+    const uint32_t target = ARGUMENT(1);
+    const uint32_t first = ARGUMENT(2);
+    const uint32_t pages = ARGUMENT(3);
     constexpr uint32_t page_bytes = get_compile_time_arg_val(0);
     constexpr uint32_t banks = get_compile_time_arg_val(1);
     const uint32_t l1 = get_write_ptr(0);
