@@ -10,6 +10,7 @@ cd "$ROOT"
 
 readonly RUST_LABEL="Rust tests"
 readonly ROS_LABEL="tests with ROS 2 peers"
+readonly DEVICE_LABEL="tests of the device worker"
 # They take seven minutes on two idle cores. Where they hang, the signal makes Python tell where every thread stands.
 readonly ROS_LIMIT=(timeout --foreground --signal=ABRT --kill-after=10s 30m)
 # Lines that are shown of each test with ROS 2 peers that failed.
@@ -68,6 +69,16 @@ count_ros_tests() {
   skipped=$((skipped + not_run))
 }
 
+# Adds pytest's closing line: "1 failed, 66 passed, 10 skipped in 8.93s".
+count_device_tests() {
+  local line
+  line=$(tail -n 1 "$1")
+  number_of() { grep -oE "[0-9]+ $1" <<<"$line" | grep -oE '[0-9]+' || echo 0; }
+  passed=$((passed + $(number_of passed)))
+  failed=$((failed + $(number_of failed) + $(number_of error)))
+  skipped=$((skipped + $(number_of skipped)))
+}
+
 scripts/setup.sh
 # shellcheck disable=SC1091
 source "$ROS_DIR/env.sh"
@@ -85,10 +96,12 @@ elif [ $# -gt 0 ]; then
 fi
 
 status=0
-step "build of the node and the tests" cargo test --release --no-run || die "The package does not build (see above)."
+step "build of the node and the tests" cargo test --release --workspace --no-run || die "The package does not build (see above)."
 step "build of the binary" cargo build --release --bin gr00t_blackhole || die "The binary does not build (see above)."
-step "$RUST_LABEL" cargo test --release --no-fail-fast || status=1
+step "$RUST_LABEL" cargo test --release --workspace --no-fail-fast || status=1
 count_rust_tests "$(log_of "$RUST_LABEL")"
+step "$DEVICE_LABEL" scripts/test_device.sh || status=1
+count_device_tests "$(log_of "$DEVICE_LABEL")"
 step "$ROS_LABEL" ros_tests || {
   status=1
   show_ros_failures "$(log_of "$ROS_LABEL")" || echo "It ended without naming a test."
