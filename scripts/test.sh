@@ -69,14 +69,15 @@ count_ros_tests() {
   skipped=$((skipped + not_run))
 }
 
-# Adds pytest's closing line: "1 failed, 66 passed, 10 skipped in 8.93s".
+# Adds pytest's closing lines: "1 failed, 66 passed, 10 skipped in 8.93s".
 count_device_tests() {
   local line
-  line=$(tail -n 1 "$1")
   number_of() { grep -oE "[0-9]+ $1" <<<"$line" | grep -oE '[0-9]+' || echo 0; }
-  passed=$((passed + $(number_of passed)))
-  failed=$((failed + $(number_of failed) + $(number_of error)))
-  skipped=$((skipped + $(number_of skipped)))
+  while read -r line; do
+    passed=$((passed + $(number_of passed)))
+    failed=$((failed + $(number_of failed) + $(number_of error)))
+    skipped=$((skipped + $(number_of skipped)))
+  done < <(grep -E '^[0-9]+ (failed|passed|skipped|error).* in [0-9.]+s' "$1")
 }
 
 scripts/setup.sh

@@ -1,10 +1,11 @@
 #!/bin/bash
-# Checks the types of the Python device worker, then runs its tests on a card that is a piece of memory.
+# Checks the types of the Python device worker, then runs its tests on a card that is a piece of memory, and holds the kernels'
+# format to the program's.
 #
 #   scripts/test_device.sh [ARGUMENT...]   arguments are those of pytest
 #
-# With TT_METAL_SIMULATOR set and GR00T_DEVICE_PYTHON naming a Python that has device/requirements.txt and pytest, the tests
-# on the simulator run too.
+# With TT_METAL_SIMULATOR set and GR00T_DEVICE_PYTHON naming a Python that has device/requirements.txt and pytest, worker and
+# kernels are tested on the simulator too.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT/device"
@@ -18,7 +19,12 @@ if ! cmp -s "$TOOLS" "$VENV/$TOOLS"; then
   cp "$TOOLS" "$VENV/$TOOLS"
 fi
 "$VENV/bin/mypy"
+python=$VENV/bin/python
 if [ -n "${TT_METAL_SIMULATOR:-}" ] && [ -n "${GR00T_DEVICE_PYTHON:-}" ]; then
-  exec "$GR00T_DEVICE_PYTHON" -m pytest -q "$@"
+  python=$GR00T_DEVICE_PYTHON
 fi
-exec "$VENV/bin/python" -m pytest -q "$@"
+status=0
+"$python" -m pytest -q "$@" || status=1
+cd "$ROOT/kernels/tests"
+"$python" -m pytest -q "$@" || status=1
+exit "$status"

@@ -128,7 +128,6 @@ class Session:
 
     def _upload(self, request: r.Upload) -> dict[str, object]:
         self._write(request, 0)
-        self._backend.wait()
         return {}
 
     def _write(self, request: r.Transfer, queue: int) -> None:

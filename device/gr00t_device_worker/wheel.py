@@ -59,6 +59,8 @@ class WheelBackend(Backend):
         self._device_id = request.device_id
         self._device = device = ttnn.open_device(**settings)
         device.enable_program_cache()
+        # What ttnn may still be reading.
+        self._unread: list[tuple[Any, Any]] = []
         self._piece_bytes = min(_PIECE_BYTES, request.staging_bytes)
         # generic_op wants tensors; ours are named by their addresses in arguments.
         self._operand = self._tensor(1, 64, ttnn.DRAM_MEMORY_CONFIG)
@@ -122,6 +124,7 @@ class WheelBackend(Backend):
             words = words.reshape(piece.rows, piece.row_bytes // _WORD)
             host = ttnn.Tensor(words, data_type=ttnn.uint32, layout=ttnn.ROW_MAJOR_LAYOUT)
             ttnn.copy_host_to_device_tensor(host, piece.tensor, cq_id=queue)
+            self._unread.append((words, host))
 
     def read(self, memory: Memory, offset: int, into: memoryview) -> None:
         for piece, at, count in _overlap(memory, offset, len(into)):
@@ -150,6 +153,7 @@ class WheelBackend(Backend):
 
     def wait(self) -> None:
         ttnn.synchronize_device(self._device)
+        self._unread.clear()
 
     def begin_capture(self) -> None:
         # Enforces that every program has run: one that has not would be compiled and allocated now.
@@ -167,6 +171,7 @@ class WheelBackend(Backend):
         if after is not None:
             ttnn.wait_for_event(0, after)
         ttnn.execute_trace(self._device, trace, cq_id=0, blocking=True)
+        self._unread.clear()
 
     def telemetry(self) -> dict[str, object]:
         dram, l1 = self._view(ttnn.BufferType.DRAM), self._view(ttnn.BufferType.L1)
@@ -216,11 +221,11 @@ def _kernel(kernel: Kernel) -> Any:
 def _config(kernel: Kernel) -> Any:
     if kernel.processor == "brisc":
         return ttnn.DataMovementConfigDescriptor(
-            processor=ttnn.DataMovementProcessor.RISCV_0, noc=ttnn.NOC.RISCV_0_default
+            processor=ttnn.DataMovementProcessor.RISCV_0, noc=ttnn.NOC.NOC_1
         )
     if kernel.processor == "ncrisc":
         return ttnn.DataMovementConfigDescriptor(
-            processor=ttnn.DataMovementProcessor.RISCV_1, noc=ttnn.NOC.RISCV_1_default
+            processor=ttnn.DataMovementProcessor.RISCV_1, noc=ttnn.NOC.NOC_0
         )
     compute = kernel.compute
     assert compute is not None, "checked with the program"

@@ -15,9 +15,9 @@ pub struct Rectangle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Processor {
-    /// Data movement on NoC 0.
-    Brisc,
     /// Data movement on NoC 1.
+    Brisc,
+    /// Data movement on NoC 0.
     Ncrisc,
     /// Unpack, math and pack.
     Trisc,

@@ -55,7 +55,7 @@ metal::KernelDescriptor::ConfigDescriptor config(const Kernel& kernel) {
     metal::DataMovementConfigDescriptor config;
     const bool is_brisc = kernel.processor == "brisc";
     config.processor = is_brisc ? metal::DataMovementProcessor::RISCV_0 : metal::DataMovementProcessor::RISCV_1;
-    config.noc = is_brisc ? metal::NOC::RISCV_0_default : metal::NOC::RISCV_1_default;
+    config.noc = is_brisc ? metal::NOC::NOC_1 : metal::NOC::NOC_0;
     return config;
 }
 
