@@ -25,6 +25,10 @@ if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
   say "not run: the steps of the image, which need root and debootstrap"
   exit
 fi
+if ! unshare --mount --propagation private --pid --fork true 2>/dev/null; then
+  say "not run: the steps of the image, which need a mount namespace; here none can be made"
+  exit
+fi
 [ -n "${GR00T_BLACKHOLE_LOCAL_ROS:-}" ] ||
   die "The bare root file system gets its ROS 2 from the project-local one: run scripts/setup.sh --local first."
 # The check runs in namespaces of its own, with which its mounts and processes end. Only then, out here, where nothing was
