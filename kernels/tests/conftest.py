@@ -1,7 +1,7 @@
 """Tests that run on a device are skipped where there is none, or none that can do what they need.
 
 Two simulators are known: ttsim, a library, and wolfpine, a folder, which has no traces, no
-multicast and no weights in bfp8_b."""
+multicast and no weights in bfp8_b, and takes minutes for large products."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ def is_plain() -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "device: runs kernels on a simulated device")
-    config.addinivalue_line("markers", "full: needs traces, multicast or block floating point")
+    config.addinivalue_line("markers", "full: needs traces, multicast, block floating point or speed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -33,4 +33,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if reason and item.get_closest_marker("device"):
             item.add_marker(pytest.mark.skip(reason=reason))
         elif not reason and is_plain() and item.get_closest_marker("full"):
-            item.add_marker(pytest.mark.skip(reason="this simulator has no traces, multicast or block floating point"))
+            item.add_marker(
+                pytest.mark.skip(
+                    reason="this simulator has no traces, multicast or block floating point, or is too slow"
+                )
+            )

@@ -32,7 +32,9 @@ def instructions(l1: Bytes) -> list[list[int]]:
     vectors, out = 220 * KIB, 256 * KIB
     l1[vectors : vectors + 256] = round_to_bf16(random((128,), 5)).view(np.uint8)
     common = dict(row_tiles=2, first_row=0, rows=ROWS)
-    attention = dict(q=head[0].address, k=head[1].address, v=head[2].address, row_tiles=2, rows=ROWS, key_tiles=2, keys=ROWS)
+    attention = dict(
+        q=head[0].address, k=head[1].address, v=head[2].address, row_tiles=2, rows=ROWS, key_tiles=2, keys=ROWS
+    )
     attention |= dict(head_dim=64, scale=0.125)
     norm = dict(x=wide.address, x_format="F32", columns=64, first=0, count=64, eps=1e-6, **common)
     activate = dict(factor=None, factor_format="Bf16", columns=32, **common)
