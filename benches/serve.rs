@@ -1,8 +1,9 @@
 //! What the servers add to a prediction, with tiny policies of all versions, in one run: `cargo bench --bench serve`.
 //!
-//! In turn, one after the other: `Policy::predict` in this process, the same observation over HTTP (PNG frames) and over
-//! ZeroMQ (raw frames) on loopback, and the decoding of the PNG frames alone, which is no server's doing. The exit status is 1
-//! where the median of what a server adds is not below the goal.
+//! One observation, in turn over HTTP (PNG frames) and over ZeroMQ (raw frames) on loopback. From the time that the client
+//! measures, that of `Policy::predict` for the same request is taken off, so that no drift of the machine is in the difference.
+//! Decoding PNG frames is no server's doing and is measured alone. The exit status is 1 where the median of what a server adds
+//! is not below the goal.
 
 #[path = "../tests/zmq/asks.rs"]
 #[allow(dead_code)] // The tests use all of it.
@@ -12,19 +13,20 @@ mod asks;
 mod client;
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gr00t_blackhole::checkpoint::synth::{self, Size};
-use gr00t_blackhole::contract::{PredictOptions, Version};
+use gr00t_blackhole::contract::{Observation, PredictOptions, Version};
 use gr00t_blackhole::golden::DEFAULT_FLOOR;
 use gr00t_blackhole::picture;
-use gr00t_blackhole::policy::{Policy, PolicyOptions};
+use gr00t_blackhole::policy::{Policy, PolicyError, PolicyOptions};
 use gr00t_blackhole::serve::arrays::Dialect;
 use gr00t_blackhole::serve::bench::Times;
 use gr00t_blackhole::serve::client::Client as HttpClient;
-use gr00t_blackhole::serve::engine::{self, Engine};
+use gr00t_blackhole::serve::engine::{self, Engine, Predict, Prediction};
 use gr00t_blackhole::serve::http::{self, App, Identity};
 use gr00t_blackhole::serve::{Model, ModelOptions, zmq};
 use gr00t_blackhole::weights::lock::Lock;
@@ -37,8 +39,8 @@ use client::Client;
 
 /// What a server may add to a prediction, milliseconds.
 const GOAL_MS: f64 = 1.0;
-const WARM_UP: usize = 30;
-const ROUNDS: usize = 300;
+const WARM_UP: usize = 20;
+const ROUNDS: usize = 200;
 
 fn options(version: Version, snapshot: &Path) -> ModelOptions {
     let tag = match version {
@@ -66,19 +68,40 @@ fn pictures(request: &Value) -> Vec<Vec<u8>> {
     frames.map(|text| STANDARD.decode(text.as_str().expect("text")).expect("base64")).collect()
 }
 
+/// A policy that tells how long its last prediction took.
+struct Timed {
+    policy: Policy,
+    last: Arc<Mutex<Duration>>,
+}
+
+impl Predict for Timed {
+    fn predict(
+        &mut self,
+        observation: &Observation,
+        options: &PredictOptions,
+    ) -> Result<Prediction, PolicyError> {
+        let start = Instant::now();
+        let prediction = Predict::predict(&mut self.policy, observation, options);
+        *self.last.lock().expect("no panic") = start.elapsed();
+        prediction
+    }
+}
+
 /// Milliseconds of each thing that is measured.
 #[derive(Default)]
 struct Taken {
     predict: Vec<f64>,
+    /// Without the prediction.
     http: Vec<f64>,
+    /// Without the prediction.
     zmq: Vec<f64>,
     decode: Vec<f64>,
 }
 
-fn timed(into: &mut Vec<f64>, work: impl FnOnce()) {
+fn milliseconds(work: impl FnOnce()) -> f64 {
     let start = Instant::now();
     work();
-    into.push(start.elapsed().as_secs_f64() * 1e3);
+    start.elapsed().as_secs_f64() * 1e3
 }
 
 fn measure(version: Version) -> Taken {
@@ -86,13 +109,15 @@ fn measure(version: Version) -> Taken {
     let snapshot = folder.path().join("tiny");
     synth::write(version, Size::Tiny, &snapshot, &|_, _| {}).expect("a tiny checkpoint");
     let options = options(version, &snapshot);
-    let mut policy = Policy::load(&options.policy).expect("a policy");
-    let limits = engine::Limits::default();
-    let (engine, _) = Engine::start(limits, move || Model::load(&options)).expect("a thread");
+    let last = Arc::new(Mutex::new(Duration::ZERO));
+    let timer = last.clone();
+    let load =
+        move || Model::load(&options).map(|(policy, model)| (Timed { policy, last: timer }, model));
+    let (engine, _) = Engine::start(engine::Limits::default(), load).expect("a thread");
 
     let runtime = Runtime::new().expect("a runtime");
     runtime.block_on(engine.started());
-    let observation = engine.model().expect("a policy").demo.observation.clone();
+    let model = engine.model().expect("a policy");
     let (_stop, stopped) = watch::channel(false);
     let any = ([127, 0, 0, 1], 0).into();
     let lock = Lock::find(None).expect("the lock file");
@@ -111,46 +136,51 @@ fn measure(version: Version) -> Taken {
     let body = demo["request"].to_string();
     let pictures = pictures(&demo["request"]);
     let mut client = Client::connect(address);
-    let data = in_envelope(nested(&observation, &policy.embodiment().language_key));
+    let data = in_envelope(nested(&model.demo.observation, &model.embodiment.language_key));
     let request = get_action(data, Dialect::DEFAULT);
-    let predict = PredictOptions::default();
+    let predict = || last.lock().expect("no panic").as_secs_f64() * 1e3;
 
     let mut taken = Taken::default();
     for round in 0..WARM_UP + ROUNDS {
         if round == WARM_UP {
             taken = Taken::default();
         }
-        timed(&mut taken.predict, || {
-            drop(policy.predict(&observation, &predict).expect("a chunk"))
-        });
-        timed(&mut taken.http, || drop(http.predict(body.as_bytes()).expect("an answer")));
-        timed(&mut taken.zmq, || drop(client.ask(&request)));
-        timed(&mut taken.decode, || {
+        let wall = milliseconds(|| drop(http.predict(body.as_bytes()).expect("an answer")));
+        taken.predict.push(predict());
+        taken.http.push(wall - predict());
+        let wall = milliseconds(|| drop(client.ask(&request)));
+        taken.zmq.push(wall - predict());
+        taken.decode.push(milliseconds(|| {
             for data in &pictures {
                 picture::decode(data).expect("a picture");
             }
-        });
+        }));
     }
     runtime.shutdown_timeout(Duration::from_secs(1));
     taken
 }
 
 fn main() {
-    println!("Medians and, in brackets, 90th percentiles of {ROUNDS} rounds, in milliseconds.");
+    println!(
+        "Medians and, in brackets, minimum and 90th percentile of {ROUNDS} rounds, in milliseconds."
+    );
     let mut is_reached = true;
     for version in Version::ALL {
         let taken = measure(version);
         let times = |values: &[f64]| Times::of(values).expect("values");
         let [predict, http, zmq, decode] =
             [&taken.predict, &taken.http, &taken.zmq, &taken.decode].map(|values| times(values));
-        let shown = |times: Times| format!("{:.3} ({:.3})", times.median, times.p90);
-        println!("{version}: predict {}", shown(predict));
-        let over_http = http.median - predict.median - decode.median;
-        let (http, decode) = (shown(http), shown(decode));
-        println!("  HTTP {http}, PNG frames alone {decode}: adds {over_http:.3} besides");
-        let over_zmq = zmq.median - predict.median;
-        println!("  ZeroMQ {}: adds {over_zmq:.3}", shown(zmq));
-        is_reached &= over_http < GOAL_MS && over_zmq < GOAL_MS;
+        let shown =
+            |times: Times| format!("{:.3} ({:.3} .. {:.3})", times.median, times.min, times.p90);
+        let over_http = http.median - decode.median;
+        println!(
+            "{version}: predict {}; HTTP adds {}, of which PNG frames take {}: {over_http:.3} without; ZeroMQ adds {}",
+            shown(predict),
+            shown(http),
+            shown(decode),
+            shown(zmq)
+        );
+        is_reached &= over_http < GOAL_MS && zmq.median < GOAL_MS;
     }
     if !is_reached {
         eprintln!("a server adds {GOAL_MS} ms or more");

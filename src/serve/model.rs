@@ -1,6 +1,7 @@
 //! A loaded policy as servers see it: what it takes, how it was looked at, and an observation with its answer.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tracing::info;
@@ -156,7 +157,7 @@ impl Model {
             text_limit,
             noise_shape: policy.noise_shape(),
             default_seed,
-            instruction_tokens: policy.instruction_tokens(),
+            instruction_tokens: remembered(policy.instruction_tokens()),
             frame_shapes: policy.frame_shapes(),
             fidelity: verdict.to_string(),
             agreement: match verdict {
@@ -221,6 +222,24 @@ fn demo(
     Ok((demo, taken))
 }
 
+/// Counts the tokens of an instruction once for as long as it stays the same, as it does from request to request: counting
+/// takes longer than everything else that is checked.
+fn remembered(count: InstructionTokens) -> InstructionTokens {
+    let last = Mutex::new((String::new(), None));
+    Arc::new(move |instruction| {
+        // Both are written together, so a panic elsewhere leaves them whole.
+        let lock = || last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (known, Some(tokens)) = &*lock()
+            && known == instruction
+        {
+            return Ok(*tokens);
+        }
+        let tokens = count(instruction)?;
+        *lock() = (instruction.to_owned(), Some(tokens));
+        Ok(tokens)
+    })
+}
+
 /// Name and text limit of the layout that is served: the one that is wanted, or the first of the robot. A robot that the
 /// documents do not serve has one of its own name, without a limit.
 fn layout(
@@ -251,7 +270,23 @@ fn layout(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    #[test]
+    fn an_instruction_is_counted_again_when_it_changes() {
+        let counted = Arc::new(AtomicUsize::new(0));
+        let counter = counted.clone();
+        let tokens = remembered(Arc::new(move |instruction| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            Ok(instruction.len())
+        }));
+        for (instruction, times) in [("", 1), ("", 1), ("pick", 2), ("pick", 2), ("", 3)] {
+            assert_eq!(tokens(instruction).expect("tokens"), instruction.len());
+            assert_eq!(counted.load(Ordering::Relaxed), times);
+        }
+    }
 
     #[test]
     fn layouts_are_those_of_the_documents() {
