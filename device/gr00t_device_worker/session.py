@@ -53,6 +53,8 @@ class Session:
         self._programs: Table[Built] = Table("program")
         self._traces: Table[Any] = Table("trace")
         self._event: tuple[int, Any] = (0, None)
+        # Whether queue 1 may still be writing.
+        self._is_writing = False
         self._captured = False
         self.is_over = False
 
@@ -151,6 +153,9 @@ class Session:
         if self._captured and cold is not None:
             message = f"program '{cold.name}' has not run before the first capture; run it once before"
             raise Refusal("not_warm", message)
+        if self._is_writing and self._state is not State.CAPTURING:
+            self._backend.wait()
+            self._is_writing = False
         begin = time.monotonic_ns()
         for program in programs:
             self._backend.enqueue(program.handle)
@@ -180,6 +185,7 @@ class Session:
             self._write(write, 1)
         number = self._event[0] + 1
         self._event = (number, self._backend.record_event())
+        self._is_writing = True
         return {"event": number}
 
     def _replay(self, request: r.Replay) -> dict[str, object]:

@@ -63,4 +63,12 @@ pub enum BackendError {
     Threads { reason: String },
     #[error(transparent)]
     Checkpoint(#[from] crate::checkpoint::CheckpointError),
+    #[error(transparent)]
+    Device(Box<blackhole::device::DeviceError>),
+}
+
+impl From<blackhole::device::DeviceError> for BackendError {
+    fn from(error: blackhole::device::DeviceError) -> Self {
+        Self::Device(Box::new(error))
+    }
 }

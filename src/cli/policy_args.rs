@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum, value_parser};
 
 use super::WrongUsage;
+use crate::backend::blackhole::device::{DeviceKind, DeviceOptions};
 use crate::backend::blackhole::numerics::{Accumulation, DtypePolicy, MathFidelity};
 use crate::backend::cpu::Numerics;
 use crate::backend::cpu::card::CardNumerics;
@@ -17,17 +18,43 @@ use crate::prepared::{self, Cache};
 pub struct PolicyArgs {
     #[command(flatten)]
     load: LoadArgs,
-    /// Numbers that the CPU computes with: its own, or those that a Blackhole card would.
+    /// What computes.
     #[arg(long, value_enum, default_value_t)]
-    numerics: NumericsArg,
+    backend: BackendArg,
+    /// Numbers that the CPU computes with: its own, or those that a Blackhole card would; default: f32.
+    #[arg(long, value_enum)]
+    numerics: Option<NumericsArg>,
     #[command(flatten)]
     card: CardArgs,
+    #[command(flatten)]
+    device: DeviceArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum BackendArg {
+    /// This machine's processor.
+    #[default]
+    Cpu,
+    /// A Tenstorrent Blackhole card.
+    Blackhole,
+    /// A simulator of one, the library that TT_METAL_SIMULATOR names.
+    Sim,
+}
+
+/// How a card or a simulator is reached.
+#[derive(Clone, Debug, Args)]
+struct DeviceArgs {
+    /// Number of the card, from 0.
+    #[arg(long)]
+    device_id: Option<u32>,
+    /// Python that has the packages of device/requirements.txt; default: python3.
+    #[arg(long, env = "GR00T_DEVICE_PYTHON")]
+    device_python: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum NumericsArg {
     /// f32 throughout.
-    #[default]
     F32,
     /// Values and weights rounded as the card stores them, sums in its order.
     Card,
@@ -108,20 +135,37 @@ pub fn seed_help() -> String {
 
 impl PolicyArgs {
     /// # Errors
-    /// Numbers of the card are chosen, and not the card's numbers.
+    /// Numbers of the card are chosen, and not the card's numbers; or a card, and not its numbers.
     pub fn options(&self) -> Result<PolicyOptions, WrongUsage> {
-        let numerics = match self.numerics {
-            NumericsArg::Card => Numerics::Card(self.card.numerics()),
-            NumericsArg::F32 => match self.card.given() {
-                None => Numerics::F32,
-                Some(name) => {
-                    return Err(WrongUsage(format!(
-                        "{name} is about the card's numbers; add --numerics card, or leave it out"
-                    )));
-                }
-            },
+        let options = self.load.options();
+        let kind = match self.backend {
+            BackendArg::Cpu => {
+                return Ok(PolicyOptions { numerics: self.cpu_numerics()?, ..options });
+            }
+            BackendArg::Blackhole => DeviceKind::Card,
+            BackendArg::Sim => DeviceKind::Simulator,
         };
-        Ok(PolicyOptions { numerics, ..self.load.options() })
+        if self.numerics == Some(NumericsArg::F32) {
+            let wrong =
+                "a card does not compute in f32; leave --numerics out, or choose --backend cpu";
+            return Err(WrongUsage(wrong.to_owned()));
+        }
+        let numerics = Numerics::Card(self.card.numerics());
+        Ok(PolicyOptions { numerics, device: Some(self.device.options(kind)), ..options })
+    }
+
+    fn cpu_numerics(&self) -> Result<Numerics, WrongUsage> {
+        if self.device.device_id.is_some() {
+            let wrong = "--device-id is about a card; add --backend blackhole, or leave it out";
+            return Err(WrongUsage(wrong.to_owned()));
+        }
+        match (self.numerics, self.card.given()) {
+            (Some(NumericsArg::Card), _) => Ok(Numerics::Card(self.card.numerics())),
+            (_, None) => Ok(Numerics::F32),
+            (_, Some(name)) => Err(WrongUsage(format!(
+                "{name} is about the card's numbers; add --numerics card, or leave it out"
+            ))),
+        }
     }
 }
 
@@ -136,8 +180,20 @@ impl LoadArgs {
             letterbox: self.letterbox,
             threads: usize::from(self.threads),
             numerics: Numerics::F32,
+            device: None,
             version: self.version,
             cache: Cache::new(prepared::default_dir().filter(|_| !self.no_cache)),
+        }
+    }
+}
+
+impl DeviceArgs {
+    fn options(&self, kind: DeviceKind) -> DeviceOptions {
+        let default = DeviceOptions::new(kind);
+        DeviceOptions {
+            device_id: self.device_id.unwrap_or_default(),
+            python: self.device_python.clone().unwrap_or(default.python),
+            ..default
         }
     }
 }
@@ -194,6 +250,29 @@ mod tests {
         }
         let refused = Line::try_parse_from(["x"]).expect_err("neither").to_string();
         assert!(refused.contains("--snapshot") && refused.contains("--version"), "{refused}");
+    }
+
+    #[test]
+    fn a_card_computes_with_its_own_numbers() {
+        let options = |arguments: &[&str]| {
+            let line = ["x", "--snapshot", "s"].iter().chain(arguments);
+            Line::try_parse_from(line).expect("they parse").args.options()
+        };
+        assert_eq!(options(&[]).expect("the default").device, None);
+        let given =
+            ["--backend", "sim", "--math-fidelity", "hifi4", "--device-python", "/opt/python"];
+        let sim = options(&given).expect("a simulator");
+        let device = sim.device.expect("a device");
+        assert_eq!((device.kind, device.device_id), (DeviceKind::Simulator, 0));
+        assert_eq!(device.python, PathBuf::from("/opt/python"));
+        let hifi4 = CardNumerics { fidelity: MathFidelity::HiFi4, ..CardNumerics::default() };
+        assert_eq!(sim.numerics, Numerics::Card(hifi4));
+        let card = options(&["--backend", "blackhole", "--device-id", "2"]).expect("a card").device;
+        assert_eq!(card.map(|card| (card.kind, card.device_id)), Some((DeviceKind::Card, 2)));
+        for wrong in [&["--backend", "sim", "--numerics", "f32"][..], &["--device-id", "1"]] {
+            let refused = options(wrong).expect_err("refused").to_string();
+            assert!(refused.contains("--backend") && refused.contains("leave"), "{refused}");
+        }
     }
 
     #[test]

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 pub use files::tokenizer_dir;
 use tracing::debug_span;
 
+use crate::backend::blackhole::device::{DeviceBackend, DeviceError, DeviceOptions};
 use crate::backend::blackhole::numerics::DtypePolicy;
-use crate::backend::cpu::card::WeightBytes;
+use crate::backend::cpu::card::{CardNumerics, WeightBytes};
 use crate::backend::cpu::{CpuBackend, Numerics};
 use crate::backend::{Backend, BackendError, ModelOutput};
 use crate::checkpoint::{Checkpoint, CheckpointError, Network, Snapshot, fingerprint};
@@ -45,8 +46,10 @@ pub struct PolicyOptions {
     pub data_config: Option<String>,
     /// Threads of the CPU backend; 0 means all cores.
     pub threads: usize,
-    /// Numbers that the CPU backend computes requests with.
+    /// Numbers that requests are computed with.
     pub numerics: Numerics,
+    /// A card or a simulator that computes in place of the CPU, with the card's numbers.
+    pub device: Option<DeviceOptions>,
     /// Version that the checkpoint has to be of; `None`: any, which needs a snapshot.
     pub version: Option<Version>,
     /// Where values that are computed from weights alone are kept from one start to the next; by default, nowhere.
@@ -153,14 +156,14 @@ impl Policy {
                 (Box::new(encoder), Box::new(model), &config.head)
             }
         };
-        let backend = CpuBackend::load(
+        let cpu = CpuBackend::load(
             snapshot.tensors().clone(),
             model,
             options.threads,
             &options.cache,
             taps,
-        )?
-        .with_numerics(options.numerics);
+        )?;
+        let backend = on_machine(cpu, options).map_err(BackendError::from)?;
         Ok(Self {
             version: snapshot.version(),
             snapshot: snapshot.dir().to_owned(),
@@ -169,7 +172,7 @@ impl Policy {
             served: snapshot.served().map(|embodiment| embodiment.tag.clone()).collect(),
             action_shape: [head.action_rows, head.action_width],
             encoder,
-            backend: Box::new(backend),
+            backend,
             last_layout: None,
         })
     }
@@ -335,6 +338,20 @@ impl Policy {
             timings,
         })
     }
+}
+
+/// The model on the machine of the options.
+fn on_machine(cpu: CpuBackend, options: &PolicyOptions) -> Result<Box<dyn Backend>, DeviceError> {
+    let Some(device) = &options.device else {
+        return Ok(Box::new(cpu.with_numerics(options.numerics)));
+    };
+    let numerics = match options.numerics {
+        Numerics::Card(numerics) => numerics,
+        Numerics::F32 => CardNumerics::default(),
+    };
+    let cache_dir = options.cache.dir().map(Path::to_owned);
+    let device = DeviceOptions { cache_dir, ..device.clone() };
+    Ok(Box::new(DeviceBackend::new(cpu, numerics, device)?))
 }
 
 /// The snapshot of the options.

@@ -43,7 +43,12 @@ impl Cache {
         Self { dir }
     }
 
-    /// Whether anything is kept.
+    /// Where entries are kept, if they are.
+    pub fn dir(&self) -> Option<&Path> {
+        self.dir.as_deref()
+    }
+
+    /// Whether entries are kept.
     pub fn is_on(&self) -> bool {
         self.dir.is_some()
     }

@@ -92,6 +92,8 @@ impl Alternative {
     pub fn apply(&self, first: &PolicyOptions) -> Result<PolicyOptions, String> {
         let mut options = first.clone();
         if self.get("numerics").is_some() {
+            // Numbers are chosen on the CPU.
+            options.device = None;
             options.numerics = Numerics::F32;
         }
         if self.get("numerics") == Some(CARD) {

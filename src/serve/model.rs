@@ -137,7 +137,8 @@ impl Model {
         info!("the policy was loaded in {:.1} s; warming up", load_time.as_secs_f64());
         let gate =
             Gate { on: true, floor: options.floor, golden: options.golden.clone(), times: 1 };
-        let reference = PolicyOptions { numerics: Default::default(), ..options.policy.clone() };
+        let reference =
+            PolicyOptions { numerics: Default::default(), device: None, ..options.policy.clone() };
         let cancel = CancelToken::default();
         let verdict = gate.look_at(&mut policy, || Ok(Policy::load(&reference)?), &cancel)?;
         info!("fidelity: {verdict}");

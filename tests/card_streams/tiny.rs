@@ -141,6 +141,12 @@ fn written_by(stage: usize, number: usize) -> String {
     format!("stage {stage} instruction {number}")
 }
 
+/// Stage and number of the instruction, from [`written_by`].
+pub fn place_of(tap: &str) -> Option<(usize, usize)> {
+    let (stage, number) = tap.strip_prefix("stage ")?.split_once(" instruction ")?;
+    Some((stage.parse().ok()?, number.parse().ok()?))
+}
+
 /// What the CPU computes with the numbers of the card.
 pub struct Reference {
     pub numerics: CardNumerics,
@@ -165,6 +171,11 @@ impl TapSink for Written {
 const IMAGE_TOKEN: u32 = 3;
 
 impl Tiny {
+    /// With a model that hands over what every instruction writes.
+    pub fn tapped(self) -> (Arc<Checkpoint>, Box<dyn ModelPrograms>) {
+        (self.checkpoint, Box::new(Tapped(self.model)))
+    }
+
     pub fn reference(self, numerics: CardNumerics) -> (Arc<Checkpoint>, Reference) {
         let (prepare, program) = (self.prepare(), self.request());
         let input = self.input.clone().unwrap_or_else(|| self.made_up_input(&program));

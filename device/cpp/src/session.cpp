@@ -214,6 +214,10 @@ Json Session::run(Fields& fields) {
             throw Refusal("not_warm", what + "; run it once before");
         }
     }
+    if (is_writing_ && state_ != State::Capturing) {
+        card_->wait();
+        is_writing_ = false;
+    }
     const std::uint64_t took = timed([&] {
         for (const Built* program : programs) {
             card_->enqueue(program->number);
@@ -257,6 +261,7 @@ Json Session::write_inputs(Fields& fields) {
         card_->write(write.buffer->memory, write.offset, write.data, 1);
     }
     card_->record_event();
+    is_writing_ = true;
     return {{"event", ++event_}};
 }
 

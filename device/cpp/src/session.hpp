@@ -61,6 +61,8 @@ private:
     bool is_over_ = false;
     std::uint8_t queues_ = 1;
     std::uint64_t event_ = 0;
+    // Whether queue 1 may still be writing.
+    bool is_writing_ = false;
     CardFacts facts_;
     std::unique_ptr<Card> card_;
     std::optional<Staging> staging_;

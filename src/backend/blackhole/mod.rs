@@ -3,6 +3,7 @@
 pub mod arena;
 pub mod core_map;
 pub mod cost;
+pub mod device;
 pub mod grid;
 pub mod interpreter;
 pub mod lower;

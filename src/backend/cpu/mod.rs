@@ -90,6 +90,11 @@ impl CpuBackend {
         &self.constants
     }
 
+    /// Checkpoint and programs of the model, and its [constants](Self::constants), for another machine.
+    pub fn into_parts(self) -> (Arc<Checkpoint>, Box<dyn ModelPrograms>, prepared::Values) {
+        (Arc::clone(self.weights.checkpoint()), self.model, self.constants)
+    }
+
     /// Builds the program of a layout ahead of the first request that needs it.
     pub fn prepare_layout(&mut self, layout: Layout) -> Result<(), BackendError> {
         self.executable(layout).map(|_| ())

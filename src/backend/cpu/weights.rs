@@ -28,7 +28,7 @@ impl Weights {
         self.changed = HashMap::new();
     }
 
-    pub fn checkpoint(&self) -> &Checkpoint {
+    pub fn checkpoint(&self) -> &Arc<Checkpoint> {
         &self.checkpoint
     }
 

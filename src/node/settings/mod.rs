@@ -82,6 +82,7 @@ pub fn policy_options(params: &Params) -> Option<PolicyOptions> {
         // The range of the parameter begins at 0.
         threads: usize::try_from(params.integer("threads")).unwrap_or(0),
         numerics: Numerics::F32,
+        device: None,
         version,
         cache: cache(params),
     })

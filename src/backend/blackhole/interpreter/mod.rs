@@ -43,6 +43,7 @@ pub use place::Place;
 pub use report::{Counters, Report};
 pub use schedule::Schedule;
 pub use tables::Dram;
+pub(super) use tiles::{Part, Tiles};
 
 use std::collections::HashMap;
 

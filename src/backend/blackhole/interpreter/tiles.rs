@@ -103,6 +103,24 @@ impl Tiles {
         }
     }
 
+    /// The bytes of a part's tiles in an image of their memory that is zero elsewhere.
+    pub fn store(self, image: &mut [u8], part: Part, values: &[f32]) {
+        let mut bytes = Vec::with_capacity(FACE * size_of::<f32>());
+        for run in self.runs(part) {
+            bytes.clear();
+            encode(self.format, &values[run.first..][..run.count], &mut bytes);
+            image[run.address..][..bytes.len()].copy_from_slice(&bytes);
+        }
+    }
+
+    /// The values of a part in an image of the tiles' memory, row by row.
+    pub fn load(self, image: &[u8], part: Part) -> Vec<f32> {
+        let size = self.format.bytes() as usize;
+        let runs = self.runs(part);
+        runs.flat_map(|run| decode(self.format, &image[run.address..][..run.count * size]))
+            .collect()
+    }
+
     /// The first place of a part that `is_wrong` says of; it gets what lies there, if anything does.
     pub fn find(
         self,

@@ -22,7 +22,7 @@ mod weights;
 mod written;
 
 pub use checks::TileFault;
-pub use contents::Contents;
+pub use contents::{Contents, of_request};
 pub use error::{OpPlace, TraceError};
 pub use memory::{DramMap, Origin};
 pub use report::{StageReport, TraceReport};

@@ -1,0 +1,225 @@
+//! Requests on a device.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tt_metal_sys::{BackOff, Error, Supervisor};
+
+use super::assets::Assets;
+use super::checks::check_indices;
+use super::session::{Session, Target};
+use super::{DeviceError, DeviceOptions};
+use crate::backend::blackhole::numerics::Accumulation;
+use crate::backend::blackhole::trace::{DramMap, of_request};
+use crate::backend::cpu::card::CardNumerics;
+use crate::backend::cpu::{CpuBackend, Numerics};
+use crate::backend::{Backend, BackendError, ModelOutput};
+use crate::checkpoint::Checkpoint;
+use crate::contract::{PredictOptions, TapSink};
+use crate::encode::ModelInput;
+use crate::prepared::Values;
+use crate::program::{ACTIONS, Layout, ModelPrograms, Op, Program, StageKind};
+
+/// Starts a session for the target of the slot.
+type Start = Box<dyn FnMut() -> Result<Session, Error> + Send>;
+type Slot = Arc<Mutex<Option<Arc<Target>>>>;
+
+/// A model on a card or a simulator.
+pub struct DeviceBackend {
+    checkpoint: Arc<Checkpoint>,
+    model: Box<dyn ModelPrograms>,
+    constants: Arc<Values>,
+    numerics: CardNumerics,
+    options: DeviceOptions,
+    /// What the next session is started for.
+    slot: Slot,
+    supervisor: Supervisor<Session, Start>,
+    /// Of the session.
+    current: Option<(Layout, Arc<Target>)>,
+    /// Leading tokens that each stage has run for in this session, and the session's number.
+    done_for: (u64, Vec<Option<Vec<u32>>>),
+}
+
+impl DeviceBackend {
+    /// A model that was loaded for the CPU, whose constants the card takes over. The device is opened by the first request.
+    ///
+    /// # Errors
+    /// There is no such device, as far as can be seen without opening it; kernels that cannot be unpacked.
+    pub fn new(
+        cpu: CpuBackend,
+        numerics: CardNumerics,
+        options: DeviceOptions,
+    ) -> Result<Self, DeviceError> {
+        options.check()?;
+        if numerics.accumulation != Accumulation::F32 {
+            return Err(DeviceError::Accumulation);
+        }
+        let assets = Assets::unpack(options.cache_dir.as_deref())?;
+        let slot = Slot::default();
+        let start: Start = {
+            let (slot, options) = (Arc::clone(&slot), options.clone());
+            Box::new(move || {
+                let target = slot.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let Some(target) = target else {
+                    let problem = "no layout has been chosen".to_owned();
+                    return Err(Error::Argument { request: "start", problem });
+                };
+                Session::open(&target, &options, &assets)
+            })
+        };
+        let supervisor = Supervisor::new(start, BackOff::default(), options.watchdog());
+        let (checkpoint, model, constants) = cpu.into_parts();
+        let constants = Arc::new(constants);
+        let done_for = (0, Vec::new());
+        Ok(Self {
+            checkpoint,
+            model,
+            constants,
+            numerics,
+            options,
+            slot,
+            supervisor,
+            current: None,
+            done_for,
+        })
+    }
+
+    /// Makes the session one for a layout.
+    fn target(&mut self, layout: Layout) -> Result<Arc<Target>, BackendError> {
+        if let Some((_, target)) = self.current.as_ref().filter(|(current, _)| *current == layout) {
+            return Ok(Arc::clone(target));
+        }
+        let program = self.model.request(&self.checkpoint, layout)?;
+        let dram = DramMap::of(&program);
+        let target = Arc::new(Target {
+            program,
+            dram,
+            checkpoint: Arc::clone(&self.checkpoint),
+            constants: Arc::clone(&self.constants),
+            numerics: self.numerics,
+        });
+        // What cannot be lowered is the request's fault and costs no session.
+        target.lower()?;
+        self.supervisor.stop();
+        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&target));
+        self.current = Some((layout, Arc::clone(&target)));
+        Ok(target)
+    }
+
+    /// Runs a named part of a request on the session.
+    fn on_device<R>(
+        &mut self,
+        stage: &str,
+        work: impl FnOnce(&mut Session, Duration) -> Result<R, Error>,
+    ) -> Result<R, BackendError> {
+        let done = self.supervisor.run(stage, work);
+        let stage = stage.to_owned();
+        done.map_err(|source| DeviceError::Device { stage, source }.into())
+    }
+
+    /// Which stages need not run: they did, in this session, for the same leading tokens.
+    fn is_done(&mut self, program: &Program, stage: usize, tokens: &[u32]) -> bool {
+        let starts = self.supervisor.starts();
+        if self.done_for.0 != starts {
+            self.done_for = (starts, vec![None; program.stages.len()]);
+        }
+        let leading = program.stages[stage].leading_tokens.map(|count| &tokens[..count]);
+        let done = leading.is_some() && self.done_for.1[stage].as_deref() == leading;
+        if !done {
+            // A run that does not come to its end leaves nothing to rely on.
+            self.done_for.1[stage] = None;
+        }
+        done
+    }
+
+    fn note_done(&mut self, program: &Program, stage: usize, tokens: &[u32]) {
+        let leading = program.stages[stage].leading_tokens;
+        self.done_for.1[stage] = leading.map(|count| tokens[..count].to_vec());
+    }
+
+    /// Runs the programs of a stage one by one, up to each tap.
+    fn run_tapped(
+        &mut self,
+        program: &Program,
+        stage: usize,
+        taps: &mut dyn TapSink,
+    ) -> Result<(), BackendError> {
+        // Programs one by one take other times than a trace.
+        let name = &format!("{}, one by one", program.stages[stage].kind.name());
+        let mut first = 0;
+        for (op, content) in (0..).zip(&program.stages[stage].ops) {
+            let Op::Tap { x, name: tap } = content else { continue };
+            let view = *x;
+            let values = self.on_device(name, |session, _| {
+                session.run(stage, first, op)?;
+                session.read(view)
+            })?;
+            taps.tap(tap, view.rows, view.cols, &values);
+            first = op;
+        }
+        self.on_device(name, |session, _| session.run(stage, first, u32::MAX).map(|_| ()))
+    }
+}
+
+impl Backend for DeviceBackend {
+    fn describe(&self) -> String {
+        format!("{} ({})", self.options.kind, self.numerics)
+    }
+
+    /// The card computes with its own numbers: of others, it takes those that it has kernels for.
+    fn set_numerics(&mut self, numerics: Numerics) {
+        if let Numerics::Card(numerics) = numerics {
+            self.numerics = numerics;
+            self.current = None;
+        }
+    }
+
+    fn is_reference(&self) -> bool {
+        false
+    }
+
+    fn run(
+        &mut self,
+        input: &ModelInput,
+        options: &PredictOptions,
+        mut taps: Option<&mut dyn TapSink>,
+    ) -> Result<ModelOutput, BackendError> {
+        let target = self.target(input.layout())?;
+        let program = &target.program;
+        check_indices(program, input)?;
+        let inputs = of_request(program, &target.dram, input).map_err(DeviceError::from)?;
+        let event = self.on_device("inputs", |session, _| session.write_inputs(&inputs))?;
+        let mut after = Some(event);
+        let mut timings: Vec<(StageKind, Duration)> = Vec::with_capacity(program.stages.len());
+        for (stage, content) in program.stages.iter().enumerate() {
+            let kind = content.kind;
+            if options.cancel.is_cancelled() {
+                return Err(BackendError::Cancelled { stage: kind });
+            }
+            // A stage may run in two parts.
+            if timings.last().is_none_or(|(last, _)| *last != kind) {
+                options.progress.begin(kind.name());
+            }
+            let start = Instant::now();
+            if !self.is_done(program, stage, &input.token_ids) {
+                match taps.as_deref_mut() {
+                    Some(taps) => self.run_tapped(program, stage, taps)?,
+                    None => {
+                        let event = after.take();
+                        let name = kind.name();
+                        self.on_device(name, |session, limit| session.replay(stage, event, limit))?;
+                    }
+                }
+                self.note_done(program, stage, &input.token_ids);
+            }
+            timings.push((kind, start.elapsed()));
+        }
+        let exported = program.exports.iter().find(|(name, _)| name == ACTIONS);
+        let Some((_, actions)) = exported else {
+            return Ok(ModelOutput { actions: Vec::new(), timings });
+        };
+        let view = program.view(*actions);
+        let actions = self.on_device("actions", |session, _| session.read(view))?;
+        Ok(ModelOutput { actions, timings })
+    }
+}

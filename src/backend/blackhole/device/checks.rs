@@ -1,0 +1,43 @@
+//! What has to be right with a request before anything of it is written to the card, which checks nothing.
+
+use crate::backend::BackendError;
+use crate::encode::ModelInput;
+use crate::program::{IndexId, IndexInput, Op, Program};
+
+/// That every token has a row in the table of embeddings that it is looked up in, and every row of a list is in the sequence.
+///
+/// # Errors
+/// The first that has not.
+pub fn check_indices(program: &Program, input: &ModelInput) -> Result<(), BackendError> {
+    for op in program.stages.iter().flat_map(|stage| &stage.ops) {
+        let (index, limit) = match op {
+            Op::Embed { table, ids, .. } => (*ids, program.weights[table.0].rows),
+            Op::GatherRows { x, rows, .. } => (*rows, x.rows),
+            Op::ScatterRows { out, rows, .. } | Op::ScatterAddRows { out, rows, .. } => {
+                (*rows, out.rows)
+            }
+            _ => continue,
+        };
+        check_list(program, input, index, limit)?;
+    }
+    Ok(())
+}
+
+fn check_list(
+    program: &Program,
+    input: &ModelInput,
+    index: IndexId,
+    limit: usize,
+) -> Result<(), BackendError> {
+    let spec = program.indices[index.0];
+    let (name, entries): (_, Vec<u32>) = match spec.input {
+        IndexInput::TokenIds => ("token ids", input.token_ids.clone()),
+        IndexInput::ImageRows => ("image rows", input.image_rows().collect()),
+        IndexInput::TextRows => ("text rows", input.text_rows().collect()),
+    };
+    let wrong = |entry: &&u32| **entry as usize >= limit;
+    match entries.iter().skip(spec.first).take(spec.len).find(wrong) {
+        Some(value) => Err(BackendError::Index { name, value: *value, limit }),
+        None => Ok(()),
+    }
+}

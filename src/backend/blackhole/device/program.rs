@@ -1,0 +1,201 @@
+//! The program of an instruction as the device worker builds it: three kernels, their streams and their arguments.
+//!
+//! `kernels/arguments.h` says which word of the arguments means what, `kernels/semaphores.h` how semaphores lie in L1.
+
+use std::collections::BTreeSet;
+
+use tt_metal_sys::protocol::{
+    Compute, Kernel, MathFidelity as Fidelity, Processor, Program, Rectangle, RuntimeArgs,
+    Semaphore,
+};
+
+use super::assets::Assets;
+use super::image::Pages;
+use crate::backend::blackhole::grid::{BANKS, COLUMNS, Core, ROWS};
+use crate::backend::blackhole::lowered::{Engine, Instruction, L1Map, Lowered, STREAMS, Segment};
+use crate::backend::blackhole::numerics::MathFidelity;
+
+/// Semaphores of every core; the kernels keep the last one for themselves.
+const SEMAPHORES: u32 = 16;
+/// Bytes of L1 behind the streams that the compute kernel keeps what it is working on in.
+pub const SCRATCH_BYTES: u32 = 128 * 1024;
+/// Streams and scratch begin at multiples of this.
+const ALIGNMENT: u32 = 64;
+
+/// Where things lie on the card, for all programs.
+pub struct Places {
+    /// Address 0 of the streams, in L1.
+    pub l1: u32,
+    pub arena: u32,
+    /// Address in each bank, and bytes of a page.
+    pub buffers: Vec<(u32, u32)>,
+    pub tables: Vec<(u32, u32)>,
+    /// Coordinates of the grid's columns and rows on the network.
+    pub columns: [u8; COLUMNS as usize],
+    pub rows: [u8; ROWS as usize],
+}
+
+/// The streams of a program as pages, one for each of its cores.
+pub struct StreamPages {
+    pub pages: Pages,
+    pub bytes: Vec<u8>,
+}
+
+/// Streams of the cores; in each, segment by segment, those of mover, feeder and compute.
+pub fn streams(lowered: &Lowered) -> StreamPages {
+    let streams: Vec<Vec<u8>> =
+        (0..lowered.cores.len()).map(|core| core_streams(&lowered.segments, core)).collect();
+    let longest = streams.iter().map(Vec::len).max().unwrap_or_default().max(1);
+    let page_bytes = longest.next_multiple_of(ALIGNMENT as usize);
+    let mut bytes = Vec::with_capacity(page_bytes * streams.len());
+    for (number, stream) in streams.iter().enumerate() {
+        bytes.extend_from_slice(stream);
+        bytes.resize((number + 1) * page_bytes, 0);
+    }
+    let pages = Pages { page_bytes: page_bytes as u32, pages: streams.len() as u32 };
+    StreamPages { pages, bytes }
+}
+
+fn core_streams(segments: &[Segment], core: usize) -> Vec<u8> {
+    let steps = segments.iter().flat_map(|segment| segment.streams[core].0.iter().flatten());
+    let words = steps.flat_map(|step| step.instruction.encode(step.op));
+    words.flat_map(u32::to_le_bytes).collect()
+}
+
+/// Address of the scratch.
+fn scratch(map: &L1Map) -> u32 {
+    map.bytes_to_end().next_multiple_of(ALIGNMENT)
+}
+
+/// The program, whose streams lie at `streams` in the banks.
+pub fn build(
+    name: &str,
+    lowered: &Lowered,
+    places: &Places,
+    (streams, pages): (u32, Pages),
+    fidelity: MathFidelity,
+    assets: &Assets,
+) -> Program {
+    let cores: Vec<Rectangle> = lowered.cores.iter().map(|core| rectangle(core.core)).collect();
+    let common = common_arguments(lowered, places);
+    let own: Vec<RuntimeArgs> = (0..lowered.cores.len())
+        .map(|number| RuntimeArgs {
+            core: place(lowered.cores[number].core),
+            args: own_arguments(lowered, number, streams, pages),
+        })
+        .collect();
+    let kernel = |file: &str, processor, compute| Kernel {
+        source: assets.kernel(file),
+        processor,
+        cores: cores.clone(),
+        compile_time_args: Vec::new(),
+        defines: Vec::new(),
+        include_dirs: Vec::new(),
+        common_runtime_args: common.clone(),
+        runtime_args: own.clone(),
+        compute,
+    };
+    let compute = Compute {
+        math_fidelity: match fidelity {
+            MathFidelity::LoFi => Fidelity::LoFi,
+            MathFidelity::HiFi2 => Fidelity::HiFi2,
+            MathFidelity::HiFi4 => Fidelity::HiFi4,
+        },
+        fp32_dest: true,
+        dst_full_sync: true,
+        math_approx: false,
+        unpack_to_dest_fp32: Vec::new(),
+    };
+    Program {
+        name: name.to_owned(),
+        kernels: vec![
+            kernel("mover.cpp", Processor::Brisc, None),
+            kernel("feeder.cpp", Processor::Ncrisc, None),
+            kernel("compute.cpp", Processor::Trisc, Some(compute)),
+        ],
+        circular_buffers: Vec::new(),
+        semaphores: semaphores(lowered, &cores),
+    }
+}
+
+/// Cores of a program all begin with the same values.
+fn semaphores(lowered: &Lowered, cores: &[Rectangle]) -> Vec<Semaphore> {
+    let named = lowered.cores.first().map(|core| core.semaphores.as_slice()).unwrap_or_default();
+    let initial = |id: u32| named.get(id as usize).map_or(0, |semaphore| semaphore.initial);
+    let of = |id| Semaphore { id, cores: cores.to_vec(), initial: initial(id) };
+    (0..SEMAPHORES).map(of).collect()
+}
+
+fn place(core: Core) -> [u32; 2] {
+    [core.x.into(), core.y.into()]
+}
+
+fn rectangle(core: Core) -> Rectangle {
+    Rectangle { start: place(core), end: place(core) }
+}
+
+/// The head, then number, address and bytes of a page for each buffer and table that the program touches.
+fn common_arguments(lowered: &Lowered, places: &Places) -> Vec<u32> {
+    let (buffers, tables) = touched(lowered);
+    let mut words = vec![places.l1, places.arena, buffers.len() as u32, tables.len() as u32];
+    words.extend(packed(&places.columns));
+    words.extend(packed(&places.rows));
+    for (numbers, of) in [(buffers, &places.buffers), (tables, &places.tables)] {
+        for number in numbers {
+            let (address, page_bytes) = of[number as usize];
+            words.extend([number, address, page_bytes]);
+        }
+    }
+    words
+}
+
+/// Four coordinates a word, three words.
+fn packed(coordinates: &[u8]) -> [u32; 3] {
+    let mut bytes = [0; 12];
+    bytes[..coordinates.len()].copy_from_slice(coordinates);
+    let word = |number: usize| {
+        let of = &bytes[4 * number..];
+        u32::from_le_bytes([of[0], of[1], of[2], of[3]])
+    };
+    [word(0), word(1), word(2)]
+}
+
+/// Numbers of the buffers and of the tables that instructions name.
+fn touched(lowered: &Lowered) -> (BTreeSet<u32>, BTreeSet<u32>) {
+    let (mut buffers, mut tables) = (BTreeSet::new(), BTreeSet::new());
+    let streams = lowered.segments.iter().flat_map(|segment| &segment.streams);
+    for step in streams.flat_map(|streams| streams.0.iter().flatten()) {
+        match step.instruction {
+            Instruction::ReadTiles { buffer, .. } | Instruction::WriteTiles { buffer, .. } => {
+                buffers.insert(buffer);
+            }
+            Instruction::ReadRows { table, .. } => {
+                tables.insert(table);
+            }
+            _ => {}
+        }
+    }
+    (buffers, tables)
+}
+
+/// The head, then five words for each segment.
+fn own_arguments(lowered: &Lowered, number: usize, streams: u32, pages: Pages) -> Vec<u32> {
+    let core = &lowered.cores[number];
+    let banks = u32::from(BANKS);
+    let (bank, row) = (number as u32 % banks, number as u32 / banks);
+    let region = core.map.regions.iter().find(|region| region.name == STREAMS);
+    let (address, bytes) = region.map_or((0, 0), |region| (region.address, region.bytes));
+    let mut words = vec![bank, streams + row * pages.page_bytes, address, bytes];
+    words.extend([scratch(&core.map), SCRATCH_BYTES]);
+    words.extend(match core.ring {
+        Some(ring) => [ring.address, ring.slots, ring.packets, ring.freed],
+        None => [0, 1, 0, 0],
+    });
+    words.extend([u32::from(core.bank.unwrap_or_default()), lowered.segments.len() as u32]);
+    for segment in &lowered.segments {
+        words.extend([segment.first_pass, segment.passes]);
+        let count = |engine| segment.streams[number].of(engine).len() as u32;
+        words.extend(Engine::ALL.map(count));
+    }
+    words
+}
