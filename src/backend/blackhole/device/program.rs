@@ -199,3 +199,107 @@ fn own_arguments(lowered: &Lowered, number: usize, streams: u32, pages: Pages) -
     }
     words
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::blackhole::lowered::{
+        BlockFormat, CoreProgram, DramBuffer, PacketRing, Semaphore as Counter, Streams,
+    };
+
+    const ARGUMENTS: &str = include_str!("../../../../kernels/arguments.h");
+    const SEMAPHORES_H: &str = include_str!("../../../../kernels/semaphores.h");
+
+    /// What a header says that a constant is.
+    fn constant(header: &str, name: &str) -> usize {
+        let line = format!("constexpr uint32_t {name} = ");
+        let (_, rest) = header.split_once(&line).unwrap_or_else(|| panic!("no {name}"));
+        rest.split_once(';').and_then(|(value, _)| value.parse().ok()).expect("a number")
+    }
+
+    fn buffer(columns: u32) -> DramBuffer {
+        DramBuffer { name: String::new(), rows: 32, columns, format: BlockFormat::Bf16 }
+    }
+
+    /// Two cores; the second one reads a tile of buffer 1 and computes nothing.
+    fn lowered() -> Lowered {
+        let read = Instruction::ReadTiles {
+            buffer: 1,
+            tile: 0,
+            tile_step: 1,
+            count: 1,
+            offset: 0,
+            bytes: 2048,
+            address: 0,
+            address_step: 2048,
+        };
+        let mut second = Streams::default();
+        second.push(Engine::Mover, 7, read);
+        second.push(Engine::Compute, 7, Instruction::EndStream {});
+        let core = |x, bytes| {
+            let mut map = L1Map::default();
+            map.add("block", 2048);
+            map.add(STREAMS, bytes);
+            CoreProgram {
+                core: Core::new(x, 3),
+                map,
+                semaphores: vec![Counter { name: "packets freed".to_owned(), initial: 4 }],
+                ring: Some(PacketRing { address: 96, slots: 4, packets: 2, freed: 3 }),
+                bank: None,
+            }
+        };
+        let streams = vec![Streams::default(), second];
+        let segment = Segment { name: String::new(), first_pass: 5, passes: 6, streams };
+        Lowered {
+            cores: vec![core(0, 0), core(9, 128)],
+            segments: vec![segment],
+            buffers: vec![buffer(32), buffer(64)],
+            tables: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn arguments_stand_where_the_kernels_look() {
+        let lowered = lowered();
+        let places = Places {
+            l1: 1024,
+            arena: 64,
+            buffers: vec![(100, 2048), (200, 2048)],
+            tables: Vec::new(),
+            columns: std::array::from_fn(|column| 1 + column as u8),
+            rows: std::array::from_fn(|row| 20 + row as u8),
+        };
+        let at = |name| constant(ARGUMENTS, name);
+        let common = common_arguments(&lowered, &places);
+        assert_eq!((common[at("L1_BASE")], common[at("ARENA_BASE")]), (1024, 64));
+        assert_eq!((common[at("BUFFERS")], common[at("TABLES")]), (1, 0));
+        assert_eq!(common[at("COLUMN_PLACES")].to_le_bytes(), [1, 2, 3, 4]);
+        assert_eq!(common[at("ROW_PLACES")].to_le_bytes(), [20, 21, 22, 23]);
+        assert_eq!(common[at("DRAM")..], [1, 200, 2048]);
+
+        let pages = Pages { page_bytes: 128, pages: 2 };
+        let own = own_arguments(&lowered, 1, 4096, pages);
+        assert_eq!((own[at("STREAMS_BANK")], own[at("STREAMS_SOURCE")]), (1, 4096));
+        assert_eq!((own[at("STREAMS")], own[at("STREAMS_BYTES")]), (2048, 128));
+        assert_eq!((own[at("SCRATCH")], own[at("SCRATCH_BYTES")]), (2176, SCRATCH_BYTES));
+        assert_eq!((own[at("RING")], own[at("RING_SLOTS")]), (96, 4));
+        assert_eq!((own[at("RING_PACKETS")], own[at("RING_FREED")]), (2, 3));
+        assert_eq!((own[at("BANK")], own[at("SEGMENTS")]), (0, 1));
+        assert_eq!(own[at("SEGMENT")..], [5, 6, 1, 0, 1]);
+        assert_eq!(own.len(), at("SEGMENT") + at("SEGMENT_WORDS"));
+    }
+
+    #[test]
+    fn every_core_gets_a_page_of_streams_and_all_semaphores() {
+        let lowered = lowered();
+        let StreamPages { pages, bytes } = streams(&lowered);
+        assert_eq!(pages, Pages { page_bytes: 128, pages: 2 });
+        assert_eq!(bytes.len(), 256);
+        assert!(bytes[..128].iter().all(|byte| *byte == 0), "the first core has no streams");
+        assert_eq!(bytes[128..132], 10_u32.to_le_bytes(), "ReadTiles");
+        let cores = [rectangle(Core::new(0, 3))];
+        let made = semaphores(&lowered, &cores);
+        assert_eq!(made.len(), constant(SEMAPHORES_H, "COUNT"));
+        assert_eq!((made[0].initial, made[1].initial), (4, 0));
+    }
+}
