@@ -162,6 +162,13 @@ impl Engine {
         let _ = stage.wait_for(|stage| !matches!(stage, Stage::Starting)).await;
     }
 
+    /// Waits for the end of the policy's thread.
+    async fn stopped(&self) {
+        let mut stage = self.stage.clone();
+        // An error means that the thread has ended, too.
+        let _ = stage.wait_for(|stage| matches!(stage, Stage::Stopped)).await;
+    }
+
     /// Requests that have a place in the queue.
     pub fn waiting(&self) -> usize {
         self.jobs.max_capacity() - self.jobs.capacity()
@@ -207,13 +214,18 @@ impl Place {
         let _cancelled = CancelOnDrop(cancel);
         let (answer, answered) = oneshot::channel();
         self.permit.send(Job { observation, options, answer });
-        match timeout_at(self.deadline, answered).await {
-            Ok(Ok(result)) => Ok(result?),
-            Ok(Err(_)) => Err(EngineError::Stopped),
-            Err(_) => Err(EngineError::Deadline {
-                deadline: self.engine.limits.deadline,
-                waiting: self.engine.waiting(),
-            }),
+        tokio::select! {
+            biased;
+            answered = timeout_at(self.deadline, answered) => match answered {
+                Ok(Ok(result)) => Ok(result?),
+                Ok(Err(_)) => Err(EngineError::Stopped),
+                Err(_) => Err(EngineError::Deadline {
+                    deadline: self.engine.limits.deadline,
+                    waiting: self.engine.waiting(),
+                }),
+            },
+            // A place that was taken before the end leads to a queue that nobody looks at any more.
+            () = self.engine.stopped() => Err(EngineError::Stopped),
         }
     }
 }

@@ -185,3 +185,15 @@ fn a_policy_that_panics_is_never_asked_again() {
     // Clients are told while the policy's thread is still unwinding.
     wait_for("the end of the policy", || rig.get("/health").json()["status"] == "stopped");
 }
+
+#[test]
+fn a_place_that_outlives_the_policy_is_told_at_once() {
+    let rig = failing(true);
+    let demo = rig.ready().demo.clone();
+    let place = rig.engine.reserve().expect("a place");
+    rig.predict(&rig.demo());
+    wait_for("the end of the policy", || rig.get("/health").json()["status"] == "stopped");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let answer = runtime.block_on(place.predict(demo.observation, demo.noise));
+    assert!(matches!(answer, Err(engine::EngineError::Stopped)), "{answer:?}");
+}
