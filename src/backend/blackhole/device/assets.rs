@@ -93,7 +93,7 @@ fn files() -> impl Iterator<Item = (&'static str, &'static Path, &'static [u8])>
         collect(dir, &mut found);
         let wanted = move |file: &&File<'_>| {
             let kind = file.path().extension().and_then(|kind| kind.to_str());
-            kind.is_some_and(|kind| kinds.contains(&kind))
+            kind.is_some_and(|kind| kinds.contains(&kind)) && !file.path().starts_with("tests")
         };
         let files: Vec<_> = found.into_iter().filter(wanted).collect();
         files.into_iter().map(move |file| (folder, file.path(), file.contents()))
