@@ -17,7 +17,7 @@ use crate::serve::http::Identity;
 use crate::serve::{ModelOptions, Token, engine, http, run, zmq};
 use crate::weights::lock::Lock;
 
-/// Answer requests over HTTP, as the public serving documents have it, and those of GR00T's own clients over ZeroMQ.
+/// Answer requests over HTTP, as in the public serving documents, and those of GR00T's own clients over ZeroMQ.
 ///
 /// HTTP answers before the policy is loaded (GET /health says "starting"); over ZeroMQ, clients wait until it is. Requests of
 /// both queue on one policy. SIGTERM and SIGINT end the requests under way, a second one ends at once.

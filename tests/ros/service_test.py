@@ -45,7 +45,8 @@ class ServiceTest(unittest.TestCase):
         with service_manager() as (manager, variables):
             node = self.node(variables | {'WATCHDOG_USEC': '40000'})
             self.assertEqual(after_signs_of_life(manager)[0], 'READY=1')
-            self.assertRegex(node.log(), 'activating -> active')
+            # What it writes is read by a thread.
+            node.wait_for_log('activating -> active', PATIENCE)
             for _ in range(5):
                 self.assertEqual(manager.recv(256).decode().strip(), 'WATCHDOG=1')
             self.assertEqual(node.stop(signal.SIGTERM).code, 0)
