@@ -2,6 +2,7 @@
 
 pub mod blackhole;
 pub mod cpu;
+mod leading;
 
 use std::time::Duration;
 

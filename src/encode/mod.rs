@@ -21,7 +21,7 @@ pub use seen::{Seen, Viewer, side_by_side};
 pub use shapes::FrameShapes;
 
 use crate::contract::{Frame, Noise, Observation};
-use crate::program::Layout;
+use crate::program::{IndexInput, IndexSpec, Layout};
 use crate::words::names;
 
 /// Turns observations into model input; one implementation per version.
@@ -180,6 +180,19 @@ impl ModelInput {
         let tokens = self.token_ids.len();
         let leading_tokens = self.token_ids.iter().position(is_image).unwrap_or(tokens);
         Layout { tokens, leading_tokens, images: self.images, grid: self.grid }
+    }
+
+    /// The entries of a list of the program. The layout has fixed how many token ids there are in all; a list may be a part of
+    /// them.
+    pub fn entries(&self, spec: IndexSpec) -> impl Iterator<Item = u32> {
+        let ids = self.token_ids.iter().skip(spec.first).take(spec.len).copied();
+        let rows = |is_image| self.rows_where(is_image);
+        let (ids, rows) = match spec.input {
+            IndexInput::TokenIds => (Some(ids), None),
+            IndexInput::ImageRows => (None, Some(rows(true))),
+            IndexInput::TextRows => (None, Some(rows(false))),
+        };
+        ids.into_iter().flatten().chain(rows.into_iter().flatten())
     }
 
     /// Positions of the image tokens, ascending.

@@ -130,6 +130,17 @@ pub enum IndexInput {
     TextRows,
 }
 
+impl IndexInput {
+    /// As in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            IndexInput::TokenIds => "token ids",
+            IndexInput::ImageRows => "image rows",
+            IndexInput::TextRows => "text rows",
+        }
+    }
+}
+
 /// Length and meaning of an index list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexSpec {

@@ -32,6 +32,9 @@ fn device(version: Version) -> DeviceBackend {
     let (checkpoint, model) = Tiny::new(version).tapped();
     let cpu = CpuBackend::load(Arc::clone(&checkpoint), model, 1, &Cache::default(), None).unwrap();
     let mut options = DeviceOptions::new(DeviceKind::Simulator);
+    if let Some(python) = env::var_os("GR00T_DEVICE_PYTHON") {
+        options.python = python.into();
+    }
     options.cache_dir = Some(env::temp_dir().join("gr00t_blackhole_device_tests"));
     DeviceBackend::new(cpu, CardNumerics::default(), options).unwrap_or_else(|e| panic!("{e}"))
 }

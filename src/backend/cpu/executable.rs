@@ -6,11 +6,10 @@ use super::memory::Memory;
 use super::numerics::Numerics;
 use super::weights::Weights;
 use crate::backend::BackendError;
+use crate::backend::leading::LeadingTokens;
 use crate::contract::{CancelToken, TapSink};
 use crate::encode::ModelInput;
-use crate::program::{
-    BufferId, BufferSource, IndexInput, Input, Op, Program, Stage, StageKind, View,
-};
+use crate::program::{BufferId, BufferSource, Input, Op, Program, Stage, StageKind, View};
 
 /// What prepare programs export, by name.
 pub type Constants = crate::prepared::Values;
@@ -24,8 +23,7 @@ pub struct Executable {
     indices: Vec<Vec<u32>>,
     /// Of the request that is bound.
     token_ids: Vec<u32>,
-    /// Per stage that depends on leading tokens only: those that it has run for.
-    done_for: Vec<Option<Vec<u32>>>,
+    leading: LeadingTokens,
 }
 
 impl Executable {
@@ -55,13 +53,13 @@ impl Executable {
             buffers.push((values, spec.cols));
         }
         let indices = program.indices.iter().map(|spec| vec![0; spec.len]).collect();
-        let done_for = vec![None; program.stages.len()];
+        let leading = LeadingTokens::new(program.stages.len());
         let storage = numerics.storage(&program);
         let mut memory = Memory::new(buffers.into_iter());
         for number in 0..program.buffers.len() {
             store(program.view(BufferId(number)), &storage, &mut memory);
         }
-        Ok(Self { program, numerics, storage, memory, indices, token_ids: Vec::new(), done_for })
+        Ok(Self { program, numerics, storage, memory, indices, token_ids: Vec::new(), leading })
     }
 
     pub fn program(&self) -> &Program {
@@ -108,15 +106,8 @@ impl Executable {
             store(self.program.view(BufferId(number)), &self.storage, &mut self.memory);
         }
         for (spec, list) in self.program.indices.iter().zip(&mut self.indices) {
-            let (name, found) = match spec.input {
-                IndexInput::TokenIds => {
-                    // The layout has fixed how many there are in all; a list may be a part of them.
-                    let part = input.token_ids.iter().skip(spec.first).take(spec.len);
-                    ("token ids", fill(list, part.copied()))
-                }
-                IndexInput::ImageRows => ("image rows", fill(list, input.image_rows())),
-                IndexInput::TextRows => ("text rows", fill(list, input.text_rows())),
-            };
+            let name = spec.input.name();
+            let found = fill(list, input.entries(*spec));
             if found != spec.len {
                 return Err(BackendError::InputLength { name, expected: spec.len, found });
             }
@@ -152,14 +143,12 @@ impl Executable {
         cancel: &CancelToken,
         taps: &mut Option<&mut dyn TapSink>,
     ) -> Result<(), BackendError> {
-        let Self { program, numerics, storage, memory, indices, token_ids, done_for } = self;
-        let Stage { kind, leading_tokens, ops } = &program.stages[stage];
-        let leading = leading_tokens.map(|count| &token_ids[..count]);
-        if leading.is_some() && done_for[stage].as_deref() == leading {
+        let Self { program, numerics, storage, memory, indices, token_ids, leading } = self;
+        let content = &program.stages[stage];
+        if !leading.begin(stage, content, token_ids) {
             return Ok(());
         }
-        // A run that does not come to its end leaves nothing to rely on.
-        done_for[stage] = None;
+        let Stage { kind, ops, .. } = content;
         let specs = &program.weights;
         let interpreter = Interpreter { numerics: *numerics, specs, weights, indices };
         // The whole stage runs inside the pool, so that its threads are not put to sleep and woken for every instruction.
@@ -184,7 +173,7 @@ impl Executable {
             Ok(())
         };
         threads.install(run)?;
-        done_for[stage] = leading.map(<[u32]>::to_vec);
+        leading.finish(stage, content, token_ids);
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ use crate::backend::blackhole::numerics::Accumulation;
 use crate::backend::blackhole::trace::{DramMap, of_request};
 use crate::backend::cpu::card::CardNumerics;
 use crate::backend::cpu::{CpuBackend, Numerics};
+use crate::backend::leading::LeadingTokens;
 use crate::backend::{Backend, BackendError, ModelOutput};
 use crate::checkpoint::Checkpoint;
 use crate::contract::{PredictOptions, TapSink};
@@ -36,8 +37,8 @@ pub struct DeviceBackend {
     supervisor: Supervisor<Session, Start>,
     /// Of the session.
     current: Option<(Layout, Arc<Target>)>,
-    /// Leading tokens that each stage has run for in this session, and the session's number.
-    done_for: (u64, Vec<Option<Vec<u32>>>),
+    /// Number of the session, and what has run in it.
+    leading: (u64, LeadingTokens),
 }
 
 impl DeviceBackend {
@@ -51,9 +52,7 @@ impl DeviceBackend {
         options: DeviceOptions,
     ) -> Result<Self, DeviceError> {
         options.check()?;
-        if numerics.accumulation != Accumulation::F32 {
-            return Err(DeviceError::Accumulation);
-        }
+        check_numerics(numerics)?;
         let assets = Assets::unpack(options.cache_dir.as_deref())?;
         let slot = Slot::default();
         let start: Start = {
@@ -70,7 +69,6 @@ impl DeviceBackend {
         let supervisor = Supervisor::new(start, BackOff::default(), options.watchdog());
         let (checkpoint, model, constants) = cpu.into_parts();
         let constants = Arc::new(constants);
-        let done_for = (0, Vec::new());
         Ok(Self {
             checkpoint,
             model,
@@ -80,7 +78,7 @@ impl DeviceBackend {
             slot,
             supervisor,
             current: None,
-            done_for,
+            leading: (0, LeadingTokens::default()),
         })
     }
 
@@ -89,6 +87,8 @@ impl DeviceBackend {
         if let Some((_, target)) = self.current.as_ref().filter(|(current, _)| *current == layout) {
             return Ok(Arc::clone(target));
         }
+        // They may have been set since.
+        check_numerics(self.numerics)?;
         let program = self.model.request(&self.checkpoint, layout)?;
         let dram = DramMap::of(&program);
         let target = Arc::new(Target {
@@ -117,26 +117,6 @@ impl DeviceBackend {
         done.map_err(|source| DeviceError::Device { stage, source }.into())
     }
 
-    /// Which stages need not run: they did, in this session, for the same leading tokens.
-    fn is_done(&mut self, program: &Program, stage: usize, tokens: &[u32]) -> bool {
-        let starts = self.supervisor.starts();
-        if self.done_for.0 != starts {
-            self.done_for = (starts, vec![None; program.stages.len()]);
-        }
-        let leading = program.stages[stage].leading_tokens.map(|count| &tokens[..count]);
-        let done = leading.is_some() && self.done_for.1[stage].as_deref() == leading;
-        if !done {
-            // A run that does not come to its end leaves nothing to rely on.
-            self.done_for.1[stage] = None;
-        }
-        done
-    }
-
-    fn note_done(&mut self, program: &Program, stage: usize, tokens: &[u32]) {
-        let leading = program.stages[stage].leading_tokens;
-        self.done_for.1[stage] = leading.map(|count| tokens[..count].to_vec());
-    }
-
     /// Runs the programs of a stage one by one, up to each tap.
     fn run_tapped(
         &mut self,
@@ -158,6 +138,14 @@ impl DeviceBackend {
             first = op;
         }
         self.on_device(name, |session, _| session.run(stage, first, u32::MAX).map(|_| ()))
+    }
+}
+
+/// That the card's kernels compute with these numbers.
+fn check_numerics(numerics: CardNumerics) -> Result<(), DeviceError> {
+    match numerics.accumulation {
+        Accumulation::F32 => Ok(()),
+        Accumulation::Bf16 => Err(DeviceError::Accumulation),
     }
 }
 
@@ -189,6 +177,11 @@ impl Backend for DeviceBackend {
         check_indices(program, input)?;
         let inputs = of_request(program, &target.dram, input).map_err(DeviceError::from)?;
         let event = self.on_device("inputs", |session, _| session.write_inputs(&inputs))?;
+        let session = self.supervisor.starts();
+        if self.leading.0 != session {
+            // What another session has computed is gone.
+            self.leading = (session, LeadingTokens::new(program.stages.len()));
+        }
         let mut after = Some(event);
         let mut timings: Vec<(StageKind, Duration)> = Vec::with_capacity(program.stages.len());
         for (stage, content) in program.stages.iter().enumerate() {
@@ -201,7 +194,7 @@ impl Backend for DeviceBackend {
                 options.progress.begin(kind.name());
             }
             let start = Instant::now();
-            if !self.is_done(program, stage, &input.token_ids) {
+            if self.leading.1.begin(stage, content, &input.token_ids) {
                 match taps.as_deref_mut() {
                     Some(taps) => self.run_tapped(program, stage, taps)?,
                     None => {
@@ -210,7 +203,7 @@ impl Backend for DeviceBackend {
                         self.on_device(name, |session, limit| session.replay(stage, event, limit))?;
                     }
                 }
-                self.note_done(program, stage, &input.token_ids);
+                self.leading.1.finish(stage, content, &input.token_ids);
             }
             timings.push((kind, start.elapsed()));
         }

@@ -2,7 +2,7 @@
 
 use crate::backend::BackendError;
 use crate::encode::ModelInput;
-use crate::program::{IndexId, IndexInput, Op, Program};
+use crate::program::{IndexId, Op, Program};
 
 /// That every token has a row in the table of embeddings that it is looked up in, and every row of a list is in the sequence.
 ///
@@ -30,14 +30,8 @@ fn check_list(
     limit: usize,
 ) -> Result<(), BackendError> {
     let spec = program.indices[index.0];
-    let (name, entries): (_, Vec<u32>) = match spec.input {
-        IndexInput::TokenIds => ("token ids", input.token_ids.clone()),
-        IndexInput::ImageRows => ("image rows", input.image_rows().collect()),
-        IndexInput::TextRows => ("text rows", input.text_rows().collect()),
-    };
-    let wrong = |entry: &&u32| **entry as usize >= limit;
-    match entries.iter().skip(spec.first).take(spec.len).find(wrong) {
-        Some(value) => Err(BackendError::Index { name, value: *value, limit }),
+    match input.entries(spec).find(|entry| *entry as usize >= limit) {
+        Some(value) => Err(BackendError::Index { name: spec.input.name(), value, limit }),
         None => Ok(()),
     }
 }

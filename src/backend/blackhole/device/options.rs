@@ -50,13 +50,12 @@ pub struct DeviceOptions {
 impl DeviceOptions {
     pub const DEFAULT_WATCHDOG_FACTOR: f64 = 10.0;
 
-    /// With the Python of `$GR00T_DEVICE_PYTHON`, or the first on the path.
+    /// With the first Python on the path.
     pub fn new(kind: DeviceKind) -> Self {
-        let python = env::var_os("GR00T_DEVICE_PYTHON").filter(|value| !value.is_empty());
         Self {
             kind,
             device_id: 0,
-            python: python.map_or_else(|| PathBuf::from("python3"), PathBuf::from),
+            python: PathBuf::from("python3"),
             watchdog_factor: Self::DEFAULT_WATCHDOG_FACTOR,
             cache_dir: None,
         }
@@ -91,7 +90,6 @@ impl DeviceOptions {
             trace_region_size: TRACE_REGION_BYTES,
             queues: 2,
             cache_dir: Some(cache_dir),
-            lock_dir: env::temp_dir(),
             deadlines,
             ..OpenOptions::default()
         }

@@ -2,7 +2,7 @@
 //!
 //! `kernels/arguments.h` says which word of the arguments means what, `kernels/semaphores.h` how semaphores lie in L1.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use tt_metal_sys::protocol::{
     Compute, Kernel, MathFidelity as Fidelity, Processor, Program, Rectangle, RuntimeArgs,
@@ -11,7 +11,7 @@ use tt_metal_sys::protocol::{
 
 use super::assets::Assets;
 use super::image::Pages;
-use crate::backend::blackhole::grid::{BANKS, COLUMNS, Core, ROWS};
+use crate::backend::blackhole::grid::{BANKS, COLUMNS, Core, Noc, ROWS, rectangles};
 use crate::backend::blackhole::lowered::{Engine, Instruction, L1Map, Lowered, STREAMS, Segment};
 use crate::backend::blackhole::numerics::MathFidelity;
 
@@ -76,7 +76,7 @@ pub fn build(
     fidelity: MathFidelity,
     assets: &Assets,
 ) -> Program {
-    let cores: Vec<Rectangle> = lowered.cores.iter().map(|core| rectangle(core.core)).collect();
+    let cores = rectangles_of(lowered);
     let common = common_arguments(lowered, places);
     let own: Vec<RuntimeArgs> = (0..lowered.cores.len())
         .map(|number| RuntimeArgs {
@@ -130,8 +130,11 @@ fn place(core: Core) -> [u32; 2] {
     [core.x.into(), core.y.into()]
 }
 
-fn rectangle(core: Core) -> Rectangle {
-    Rectangle { start: place(core), end: place(core) }
+/// The cores of a program.
+fn rectangles_of(lowered: &Lowered) -> Vec<Rectangle> {
+    let used: HashSet<Core> = lowered.cores.iter().map(|core| core.core).collect();
+    let found = rectangles(Noc::Noc0, |core| used.contains(&core));
+    found.into_iter().map(|of| Rectangle { start: place(of.start), end: place(of.end) }).collect()
 }
 
 /// The head, then number, address and bytes of a page for each buffer and table that the program touches.
@@ -297,7 +300,9 @@ mod tests {
         assert_eq!(bytes.len(), 256);
         assert!(bytes[..128].iter().all(|byte| *byte == 0), "the first core has no streams");
         assert_eq!(bytes[128..132], 10_u32.to_le_bytes(), "ReadTiles");
-        let cores = [rectangle(Core::new(0, 3))];
+        let cores = rectangles_of(&lowered);
+        let of = |x| Rectangle { start: [x, 3], end: [x, 3] };
+        assert_eq!(cores, [of(0), of(9)]);
         let made = semaphores(&lowered, &cores);
         assert_eq!(made.len(), constant(SEMAPHORES_H, "COUNT"));
         assert_eq!((made[0].initial, made[1].initial), (4, 0));

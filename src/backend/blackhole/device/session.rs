@@ -1,6 +1,7 @@
 //! A device that is ready for the requests of one layout.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -82,13 +83,8 @@ impl Session {
 
         let mut session =
             Self { device, dram: plan.dram().clone(), buffers, tables, stages: Vec::new() };
-        session.blank_inputs()?;
         let contents = plan.at_load(&target.checkpoint, &target.constants);
-        for contents in contents.map_err(|error| local(error.into()))? {
-            let Self { device, dram, buffers, tables, .. } = &mut session;
-            let (buffer, bytes) = bytes_of(&contents, dram, buffers, tables);
-            device.upload(buffer, 0, &bytes)?;
-        }
+        session.fill(&contents.map_err(|error| local(error.into()))?)?;
         info!("weights and constants are on the device");
         for stage in 0..target.program.stages.len() {
             let programs = session.build_stage(&plan, stage, &places, target.numerics, assets)?;
@@ -99,10 +95,18 @@ impl Session {
         Ok(session)
     }
 
-    /// Zeros where a request will write: what the first run reads has to be rows that there are.
-    fn blank_inputs(&mut self) -> Result<(), Error> {
-        for buffer in self.buffers.iter().chain(&self.tables) {
-            self.device.upload(buffer, 0, &vec![0; buffer.bytes as usize])?;
+    /// Writes what no request changes, and zeros everywhere else: what the first run reads in lists has to be rows that there
+    /// are.
+    fn fill(&mut self, contents: &[Contents<'_>]) -> Result<(), Error> {
+        let Self { device, dram, buffers, tables, .. } = self;
+        let mut filled = HashSet::new();
+        for contents in contents {
+            let (buffer, bytes) = bytes_of(contents, dram, buffers, tables);
+            device.upload(buffer, 0, &bytes)?;
+            filled.insert(buffer.id);
+        }
+        for buffer in buffers.iter().chain(&*tables).filter(|buffer| !filled.contains(&buffer.id)) {
+            device.upload(buffer, 0, &vec![0; buffer.bytes as usize])?;
         }
         Ok(())
     }

@@ -12,9 +12,7 @@ use crate::backend::blackhole::numerics::round_to_bf16;
 use crate::checkpoint::Checkpoint;
 use crate::encode::ModelInput;
 use crate::prepared::Values;
-use crate::program::{
-    BufferId, BufferSource, BufferSpec, IndexInput, IndexSpec, Input, Program, WeightId,
-};
+use crate::program::{BufferId, BufferSource, BufferSpec, IndexSpec, Input, Program, WeightId};
 
 /// Contents of a buffer or table in DRAM.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,12 +143,7 @@ fn rows(table: &DramTable, rows: impl Iterator<Item = Vec<bf16>>) -> Vec<u8> {
 
 /// The entries of a list as words.
 fn list(table: &DramTable, spec: IndexSpec, input: &ModelInput) -> Result<Vec<u8>, TraceError> {
-    let entries: Vec<u32> = match spec.input {
-        IndexInput::TokenIds => input.token_ids.clone(),
-        IndexInput::ImageRows => input.image_rows().collect(),
-        IndexInput::TextRows => input.text_rows().collect(),
-    };
-    let entries: Vec<u32> = entries.into_iter().skip(spec.first).take(spec.len).collect();
+    let entries: Vec<u32> = input.entries(spec).collect();
     check_size(&table.name, spec.len, entries.len())?;
     let mut bytes: Vec<u8> = entries.iter().flat_map(|entry| entry.to_le_bytes()).collect();
     bytes.resize(table.row_bytes as usize, 0);
