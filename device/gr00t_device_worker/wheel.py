@@ -14,6 +14,8 @@ from .requests import L1, Dram, Open
 
 # A buffer in DRAM is made of tensors of at most this size: ttnn writes and reads tensors whole.
 _PIECE_BYTES = 32 << 20
+# Most bytes that are kept for ttnn to read, before it is waited for.
+_UNREAD_BYTES = 64 << 20
 # Longest row of a tensor in L1.
 _L1_ROW_BYTES = 4096
 _WORD = 4
@@ -125,6 +127,8 @@ class WheelBackend(Backend):
             host = ttnn.Tensor(words, data_type=ttnn.uint32, layout=ttnn.ROW_MAJOR_LAYOUT)
             ttnn.copy_host_to_device_tensor(host, piece.tensor, cq_id=queue)
             self._unread.append((words, host))
+            if sum(words.nbytes for words, _ in self._unread) > _UNREAD_BYTES:
+                self.wait()
 
     def read(self, memory: Memory, offset: int, into: memoryview) -> None:
         for piece, at, count in _overlap(memory, offset, len(into)):

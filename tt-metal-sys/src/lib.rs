@@ -34,6 +34,8 @@ pub mod protocol;
 mod staging;
 mod start;
 mod supervisor;
+#[cfg(test)]
+mod testing;
 mod transfer;
 mod watchdog;
 
