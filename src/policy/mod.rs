@@ -114,6 +114,13 @@ impl From<LocateError> for PolicyError {
     }
 }
 
+impl PolicyOptions {
+    /// What computes, as parameters call it.
+    pub fn backend_name(&self) -> &'static str {
+        self.device.as_ref().map_or("cpu", |device| device.kind.name())
+    }
+}
+
 impl Policy {
     /// Opens and checks the checkpoint and does all work that no observation changes.
     pub fn load(options: &PolicyOptions) -> Result<Self, PolicyError> {

@@ -17,4 +17,4 @@ mod session;
 
 pub use backend::DeviceBackend;
 pub use error::DeviceError;
-pub use options::{DeviceKind, DeviceOptions};
+pub use options::{DeviceKind, DeviceOptions, PYTHON};
