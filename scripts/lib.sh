@@ -4,8 +4,8 @@
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 ROS_DIR=$ROOT/.ros
 LOG_DIR=$ROS_DIR/log
-# shellcheck disable=SC2034
 SIMULATOR_DIR=$ROS_DIR/simulator
+# shellcheck disable=SC2034 # Not every script needs all of them.
 readonly ROOT ROS_DIR LOG_DIR SIMULATOR_DIR
 
 # Exit status of a set-up for which something has to be installed first, by somebody else.

@@ -59,7 +59,7 @@ compiler_packages() {
 make_venv() {
   rm -rf "$1" &&
     "$python" -m venv "$1" &&
-    "$1/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps --no-compile -r "$2"
+    "$1/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off --no-deps --no-compile -r "$2"
 }
 
 make_worker() {
@@ -68,12 +68,15 @@ make_worker() {
 
 make_wolfpine() { make_venv "$WOLFPINE" "$DEVICE/requirements-wolfpine.txt"; }
 
-# prepare LABEL FOLDER COMMAND SOURCE...: makes a virtual environment, unless it is complete and was made at this place from
-# just these sources. One without that mark is made anew: an aborted install leaves packages behind that look whole.
+# A hash of what these files, and those in these folders, hold.
+hash_of() { find "$@" -type f -print0 | LC_ALL=C sort -z | xargs -0 cat | sha256sum | cut -c1-16; }
+
+# prepare LABEL FOLDER COMMAND SOURCE...: makes a virtual environment, unless it is complete and was made from just these
+# sources. One without that mark is made anew: an aborted install leaves packages behind that look whole.
 prepare() {
   local label=$1 folder=$2 command=$3 mark
   shift 3
-  mark=$folder/.complete-$({ echo "$folder" && find "$@" -type f -print0 | LC_ALL=C sort -z | xargs -0 cat; } | sha256sum | cut -c1-16)
+  mark=$folder/.complete-$(hash_of "$@")
   if [ -e "$mark" ] && "$folder/bin/python" -c '' 2>/dev/null; then
     return
   fi
@@ -85,6 +88,7 @@ prepare() {
 
 # --- The environment ---
 
+# shellcheck disable=SC2016 # What stands in single quotes is expanded by whoever sources it.
 write_env() {
   {
     echo "# Written by scripts/setup_simulator.sh; source it to run kernels without a card."

@@ -6,9 +6,6 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# What runs on wolfpine where nothing is named: moving data, products in bf16, and the vector unit by raw instructions.
-readonly SHORT=(test_transfers.py)
-
 if ! names_simulator; then
   "$ROOT/scripts/setup_simulator.sh"
   # shellcheck disable=SC1091
@@ -19,7 +16,8 @@ cd "$ROOT/kernels/tests"
 tests=("$@")
 processes=$(nproc)
 if [ -d "$TT_METAL_SIMULATOR" ]; then
-  [ $# -gt 0 ] || tests=("${SHORT[@]}")
+  # Moving data, products in bf16, the functions of the vector unit, and a case of every other instruction.
+  [ $# -gt 0 ] || tests=(@short.txt)
   # tt-metal waits five seconds for wolfpine's end.
   processes=$((2 * processes))
 fi
