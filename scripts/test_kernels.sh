@@ -22,7 +22,12 @@ if [ -d "$TT_METAL_SIMULATOR" ]; then
   processes=$((2 * processes))
 fi
 options=(-v)
-! "$GR00T_DEVICE_PYTHON" -c 'import xdist' 2>/dev/null || options+=(-n "$processes")
+if "$GR00T_DEVICE_PYTHON" -c 'import xdist' 2>/dev/null; then
+  options+=(-n "$processes" --maxschedchunk 1)
+  # What every program needs is built by one test; otherwise all that start together would build it.
+  [ -e "${TT_METAL_CACHE:-}" ] ||
+    "$GR00T_DEVICE_PYTHON" -m pytest test_transfers.py::test_tiles_go_to_l1_and_back >/dev/null || true
+fi
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
