@@ -25,8 +25,10 @@ options=(-v)
 if "$GR00T_DEVICE_PYTHON" -c 'import xdist' 2>/dev/null; then
   options+=(-n "$processes" --maxschedchunk 1)
   # What every program needs is built by one test; otherwise all that start together would build it.
-  [ -e "${TT_METAL_CACHE:-}" ] ||
+  if [ ! -e "${TT_METAL_CACHE:-}" ]; then
+    say "building firmware and kernels"
     "$GR00T_DEVICE_PYTHON" -m pytest test_transfers.py::test_tiles_go_to_l1_and_back >/dev/null || true
+  fi
 fi
 
 log=$(mktemp)
