@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum, value_parser};
 
 use super::WrongUsage;
-use crate::backend::blackhole::device::{DeviceKind, DeviceOptions};
+use crate::backend::blackhole::device::{DeviceKind, DeviceOptions, PYTHON};
 use crate::backend::blackhole::numerics::{Accumulation, DtypePolicy, MathFidelity};
 use crate::backend::cpu::Numerics;
 use crate::backend::cpu::card::CardNumerics;
@@ -48,7 +48,7 @@ struct DeviceArgs {
     #[arg(long)]
     device_id: Option<u32>,
     /// Python that has the packages of device/requirements.txt; default: python3.
-    #[arg(long, env = "GR00T_DEVICE_PYTHON")]
+    #[arg(long, env = PYTHON)]
     device_python: Option<PathBuf>,
 }
 
@@ -182,6 +182,7 @@ impl LoadArgs {
             numerics: Numerics::F32,
             device: None,
             version: self.version,
+            usual_instruction: None,
             cache: Cache::new(prepared::default_dir().filter(|_| !self.no_cache)),
         }
     }

@@ -11,6 +11,8 @@ use crate::backend::blackhole::grid::L1_BYTES;
 
 /// Names the library of a simulator; tt-metal heeds it as well.
 pub const SIMULATOR: &str = "TT_METAL_SIMULATOR";
+/// Names the Python of the device worker where nothing else does.
+pub const PYTHON: &str = "GR00T_DEVICE_PYTHON";
 /// Bytes of DRAM that are kept for traces.
 const TRACE_REGION_BYTES: u64 = 128 << 20;
 /// A simulator is so much slower than a card.
@@ -24,12 +26,21 @@ pub enum DeviceKind {
     Simulator,
 }
 
-impl fmt::Display for DeviceKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl DeviceKind {
+    pub const ALL: [Self; 2] = [Self::Card, Self::Simulator];
+
+    /// As a backend is chosen.
+    pub const fn name(self) -> &'static str {
+        match self {
             DeviceKind::Card => "blackhole",
             DeviceKind::Simulator => "sim",
-        })
+        }
+    }
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -50,12 +61,13 @@ pub struct DeviceOptions {
 impl DeviceOptions {
     pub const DEFAULT_WATCHDOG_FACTOR: f64 = 10.0;
 
-    /// With the first Python on the path.
+    /// With the Python that the environment names, or else the first one on the path.
     pub fn new(kind: DeviceKind) -> Self {
+        let python = env::var_os(PYTHON).filter(|value| !value.is_empty());
         Self {
             kind,
             device_id: 0,
-            python: PathBuf::from("python3"),
+            python: python.map_or_else(|| PathBuf::from("python3"), PathBuf::from),
             watchdog_factor: Self::DEFAULT_WATCHDOG_FACTOR,
             cache_dir: None,
         }
