@@ -58,13 +58,6 @@ pub struct PolicyOptions {
     pub cache: Cache,
 }
 
-impl PolicyOptions {
-    /// The same policy on the CPU in f32, which others are compared with.
-    pub fn reference(&self) -> Self {
-        Self { numerics: Numerics::F32, device: None, ..self.clone() }
-    }
-}
-
 /// A loaded policy for one embodiment.
 pub struct Policy {
     version: Version,
@@ -121,6 +114,18 @@ pub enum PolicyError {
 impl From<LocateError> for PolicyError {
     fn from(error: LocateError) -> Self {
         PolicyError::Locate(Box::new(error))
+    }
+}
+
+impl PolicyOptions {
+    /// What computes, as parameters call it.
+    pub fn backend_name(&self) -> &'static str {
+        self.device.as_ref().map_or("cpu", |device| device.kind.name())
+    }
+
+    /// The same policy on the CPU in f32, which others are compared with.
+    pub fn reference(&self) -> Self {
+        Self { numerics: Numerics::F32, device: None, ..self.clone() }
     }
 }
 

@@ -34,8 +34,7 @@ pub fn device(params: &Params) -> Option<DeviceOptions> {
 }
 
 fn kind(params: &Params) -> Option<DeviceKind> {
-    let backend = params.text("backend");
-    DeviceKind::ALL.into_iter().find(|kind| kind.name() == backend)
+    DeviceKind::of_name(params.text("backend"))
 }
 
 /// A choice whose names are those of the table.

@@ -11,7 +11,7 @@ use crate::backend::blackhole::grid::L1_BYTES;
 
 /// Names the library of a simulator; tt-metal heeds it as well.
 pub const SIMULATOR: &str = "TT_METAL_SIMULATOR";
-/// Names the Python of the device worker where nothing else does.
+/// Names the Python that has the pinned `ttnn` wheel.
 pub const PYTHON: &str = "GR00T_DEVICE_PYTHON";
 /// Bytes of DRAM that are kept for traces.
 const TRACE_REGION_BYTES: u64 = 128 << 20;
@@ -29,12 +29,16 @@ pub enum DeviceKind {
 impl DeviceKind {
     pub const ALL: [Self; 2] = [Self::Card, Self::Simulator];
 
-    /// As a backend is chosen.
+    /// As backends are called.
     pub const fn name(self) -> &'static str {
         match self {
             DeviceKind::Card => "blackhole",
             DeviceKind::Simulator => "sim",
         }
+    }
+
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -61,7 +65,7 @@ pub struct DeviceOptions {
 impl DeviceOptions {
     pub const DEFAULT_WATCHDOG_FACTOR: f64 = 10.0;
 
-    /// With the Python that the environment names, or else the first one on the path.
+    /// With the Python that [`PYTHON`] names, or the first on the path.
     pub fn new(kind: DeviceKind) -> Self {
         let python = env::var_os(PYTHON).filter(|value| !value.is_empty());
         Self {
