@@ -62,7 +62,8 @@ impl Model {
             let mut params = locked(&core.params);
             let options = policy_options(&params)?;
             let (settings, topics) = fit_to_robot(&mut params, &options, &core.remaps)?;
-            let (gate, instruction) = (settings::gate(&params), params.text(INSTRUCTION).to_owned());
+            let (gate, instruction) =
+                (settings::gate(&params), params.text(INSTRUCTION).to_owned());
             (options, settings, topics, params.integer("warm_up"), gate, instruction)
         };
         let of_loading = core.clone();

@@ -259,6 +259,8 @@ mod tests {
     /// Answers after `steps` of 1 ms; looks at the cancel token at each.
     struct Fake {
         steps: u32,
+        /// Told of a recovery; it ends when the other end has answered. Lost until then.
+        recoveries: Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>,
     }
 
     impl Predict for Fake {
@@ -292,6 +294,17 @@ mod tests {
                 timings: StageTimings::default(),
             })
         }
+
+        fn look(&mut self) -> bool {
+            self.recoveries.is_some()
+        }
+
+        fn recover(&mut self) {
+            if let Some((begun, end)) = self.recoveries.take() {
+                begun.send(()).expect("a test that listens");
+                end.recv().expect("a test that answers");
+            }
+        }
     }
 
     fn observation(instruction: &str) -> Arc<Observation> {
@@ -301,6 +314,10 @@ mod tests {
     type Outcomes = mpsc::Receiver<(u32, Result<String, String>)>;
 
     fn spawn(steps: u32) -> (Worker<u32>, Outcomes, mpsc::Receiver<String>) {
+        spawn_fake(Fake { steps, recoveries: None })
+    }
+
+    fn spawn_fake(fake: Fake) -> (Worker<u32>, Outcomes, mpsc::Receiver<String>) {
         let (outcome, outcomes) = mpsc::channel();
         let (end, ends) = mpsc::channel();
         let done = move |ticket, _, result: Result<ActionChunk, Failure<FakeError>>| {
@@ -308,8 +325,7 @@ mod tests {
                 result.map(|chunk| chunk.instruction).map_err(|failure| failure.to_string());
             let _ = outcome.send((ticket, result));
         };
-        let worker = Worker::spawn(Fake { steps }, done, move |text| drop(end.send(text)))
-            .expect("a thread");
+        let worker = Worker::spawn(fake, done, move |text| drop(end.send(text))).expect("a thread");
         (worker, outcomes, ends)
     }
 
@@ -345,6 +361,21 @@ mod tests {
         assert_eq!(begin(&worker, "long", 1), Ok(()));
         assert!(worker.stop(Duration::from_secs(20)));
         assert_eq!(outcomes.recv(), Ok((1, Err("the prediction was cancelled".to_owned()))));
+    }
+
+    #[test]
+    fn what_is_lost_is_brought_back_and_nothing_begins_meanwhile() {
+        let (begun, recovery) = mpsc::channel();
+        let (end, ends) = mpsc::channel();
+        let fake = Fake { steps: 0, recoveries: Some((begun, ends)) };
+        let (worker, outcomes, _ends) = spawn_fake(fake);
+        recovery.recv_timeout(LOOK_PERIOD * 20).expect("a recovery");
+        assert_eq!(begin(&worker, "early", 1), Err(Occupied::Recovering));
+        end.send(()).expect("a worker that waits");
+        wait_until_idle(&worker);
+        assert_eq!(begin(&worker, "late", 2), Ok(()));
+        assert_eq!(outcomes.recv(), Ok((2, Ok("late".to_owned()))));
+        assert!(worker.stop(Duration::from_secs(20)));
     }
 
     #[test]

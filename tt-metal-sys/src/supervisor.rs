@@ -123,7 +123,9 @@ impl<S, F: FnMut() -> Result<S, Error>> Supervisor<S, F> {
     /// How long it is until a lost session may be started again; `None` if it has not been lost.
     pub fn retry_in(&self) -> Option<Duration> {
         match &self.state {
-            State::Down { retry_at, .. } => Some(retry_at.saturating_duration_since(Instant::now())),
+            State::Down { retry_at, .. } => {
+                Some(retry_at.saturating_duration_since(Instant::now()))
+            }
             State::Idle | State::Running { .. } => None,
         }
     }

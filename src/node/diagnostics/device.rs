@@ -190,8 +190,7 @@ mod tests {
         let mut lost = device(Phase::Lost(loss.clone()));
         (lost.losses, lost.latest_loss) = (1, Some(loss));
         let made = status(&lost, now);
-        let sentence =
-            "the device was lost in stage 'llm': the device worker is gone (signal 9)";
+        let sentence = "the device was lost in stage 'llm': the device worker is gone (signal 9)";
         assert_eq!(made.level, Level::Error);
         assert_eq!(made.message, format!("{sentence}; it is started again in 3.2 s"));
         assert_eq!(made.get("latest loss"), Some(sentence));

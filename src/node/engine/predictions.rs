@@ -137,7 +137,9 @@ impl Engine {
         let wanted = prediction.is_some_and(|prediction| !prediction.unwanted) && self.active;
         match outcome {
             Ok(_) if wanted && ticket.sessions != self.sessions() => {
-                info!("a chunk is dropped: the device was started meanwhile, its observation is old");
+                info!(
+                    "a chunk is dropped: the device was started meanwhile, its observation is old"
+                );
                 self.count_dropped();
             }
             Ok(chunk) if wanted => self.publish(ticket, span, chunk),

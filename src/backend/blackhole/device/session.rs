@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tracing::info;
 use tt_metal_sys::protocol::{Place, Rectangle, Telemetry};
-use tt_metal_sys::{Buffer, Device, Error};
+use tt_metal_sys::{Buffer, Device, Error, OpenOptions, WorkerCommand};
 
 use super::DeviceError;
 use super::assets::Assets;
@@ -68,7 +68,7 @@ impl Session {
         let plan = target.lower().map_err(local)?;
         let warm_cache = is_warm(&assets.compiled());
         let command = options.command(assets.python_path());
-        let mut device = Device::open(&command, &options.open(assets.compiled()))?;
+        let mut device = open_when_free(&command, &options.open(assets.compiled()))?;
         info!("device open: worker {}, {:?}", device.worker_pid(), device.opened().grid);
         if !warm_cache {
             info!("no kernels have been compiled for this device so far; this start takes longer");
@@ -247,6 +247,22 @@ fn bytes_of<'a>(
 /// Faults on this side of the socket, which a start may find as well; none of them is the worker's.
 fn local(error: DeviceError) -> Error {
     Error::Argument { request: "start", problem: error.to_string() }
+}
+
+/// Opens a device. A session of this very process that was abandoned in the middle of a stage is waited for.
+fn open_when_free(command: &WorkerCommand, options: &OpenOptions) -> Result<Device, Error> {
+    const PAUSE: Duration = Duration::from_millis(50);
+    let start = Instant::now();
+    loop {
+        match Device::open(command, options) {
+            Err(Error::Busy { pid: Some(pid), .. })
+                if pid == std::process::id() && start.elapsed() < options.deadlines.replay =>
+            {
+                std::thread::sleep(PAUSE);
+            }
+            opened => return opened,
+        }
+    }
 }
 
 /// Coordinates of the grid on the network.

@@ -15,7 +15,10 @@ pub enum Phase {
     /// Nothing has been asked of it yet.
     Closed,
     /// A session begins; the part that it is at.
-    Starting { part: &'static str, since: Instant },
+    Starting {
+        part: &'static str,
+        since: Instant,
+    },
     Ready,
     Lost(Loss),
 }
