@@ -175,6 +175,7 @@ impl LoadArgs {
             numerics: Numerics::F32,
             device: None,
             version: self.version,
+            usual_instruction: None,
             cache: Cache::new(prepared::default_dir().filter(|_| !self.no_cache)),
         }
     }

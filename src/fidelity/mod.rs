@@ -101,7 +101,7 @@ pub fn compare(
     floor: f64,
     watch: Watch<'_>,
 ) -> Result<Report, FidelityError> {
-    let in_f32 = PolicyOptions { numerics: Numerics::F32, device: None, ..options.clone() };
+    let in_f32 = options.reference();
     let mut policy = Policy::load(&in_f32)?;
     let made_up = given.observation.is_none();
     let observation = match given.observation {

@@ -14,7 +14,9 @@ mod image;
 mod options;
 mod program;
 mod session;
+mod status;
 
 pub use backend::DeviceBackend;
 pub use error::DeviceError;
-pub use options::{DeviceKind, DeviceOptions, PYTHON};
+pub use options::{DeviceKind, DeviceOptions, PYTHON, SIMULATOR};
+pub use status::{DeviceStatus, Loss, Phase, SessionFacts, StageFacts, StatusBoard};

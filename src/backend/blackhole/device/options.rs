@@ -30,7 +30,7 @@ impl DeviceKind {
     pub const ALL: [Self; 2] = [Self::Card, Self::Simulator];
 
     /// As backends are called.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             DeviceKind::Card => "blackhole",
             DeviceKind::Simulator => "sim",
