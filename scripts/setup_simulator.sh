@@ -68,8 +68,8 @@ make_worker() {
 
 make_wolfpine() { make_venv "$WOLFPINE" "$DEVICE/requirements-wolfpine.txt"; }
 
-# A hash of what these files, and those in these folders, hold.
-hash_of() { find "$@" -type f -print0 | LC_ALL=C sort -z | xargs -0 cat | sha256sum | cut -c1-16; }
+# A hash of what these files, and those in these folders, hold; pages for readers do not count.
+hash_of() { find "$@" -type f ! -name '*.md' -print0 | LC_ALL=C sort -z | xargs -0 cat | sha256sum | cut -c1-16; }
 
 # prepare LABEL FOLDER COMMAND SOURCE...: makes a virtual environment, unless it is complete and was made from just these
 # sources. One without that mark is made anew: an aborted install leaves packages behind that look whole.

@@ -20,7 +20,7 @@ cp "$here/riscv-tt-elf-g++" "$sfpi/compiler/bin/"
 cp -R "$here/include" "$sfpi/"
 cp "$here/symbols.ld" "$sfpi/lib/"
 # By this tt-metal tells what one version of the stand-in has built from what another has.
-find "$here" -type f | LC_ALL=C sort | xargs cat | sha256sum | cut -c1-12 >"$sfpi/version"
+find "$here" -type f ! -name '*.md' -print0 | LC_ALL=C sort -z | xargs -0 cat | sha256sum | cut -c1-12 >"$sfpi/version"
 
 includes=(-I"$wheel" -I"$wheel/tt_metal/hostdevcommon/api" -I"$wheel/tt_metal/api")
 for folder in . internal/tt-1xx internal/tt-1xx/blackhole internal/tt-1xx/blackhole/blackhole_defines internal/tt-1xx/blackhole/noc; do
