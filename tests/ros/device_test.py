@@ -187,7 +187,8 @@ class LossTest(DeviceCase):
         count = len(self.chunks)
         self.wait_for_recovery()
         self.peer.wait_for(lambda: len(self.chunks) > count + 1, PATIENCE, 'chunks after the recovery')
-        self.wait_for_level(ENGINE, OK)
+        # Whether the machine keeps up with the timer is another matter.
+        self.wait_for_status(ENGINE, lambda level, *_: level not in levels(ERROR), 'no error')
 
         # What comes on the socket is none of the protocol's.
         self.device.fail('read', 'garbage')
