@@ -36,7 +36,11 @@ class SimulatorTest(DiagnosticsCase):
         # The fidelity gate predicts once, and holds the chunk to what the CPU computes in f32.
         given = {'backend': 'sim', 'rate_hz': 0.0, 'warm_up': 0, 'goal_max_duration_s': float(LIMIT_S)}
         self.start(**given)
-        ready = lambda level, message, values: values.get('device state') == 'ready' and 'fidelity' in values
+
+        def ready(level, message, values):
+            self.assertTrue(self.node.running(), 'the node has ended')
+            return values.get('device state') == 'ready' and 'fidelity' in values
+
         level, _, status = self.wait_for_status(BACKEND, ready, 'the device is ready', LIMIT_S)
         self.assertEqual(level, *levels(OK))
         print(f'\n{status}', flush=True)
