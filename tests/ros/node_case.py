@@ -17,7 +17,7 @@ class NodeCase(unittest.TestCase):
         self.enterContext(node)
         return node, self.enterContext(Peer(number, f'peer_{number}'))
 
-    def line(self, node, peer, pattern):
+    def line(self, node, peer, pattern, patience=PATIENCE):
         """A line of the node's log that matches, later than the last one found; messages go on meanwhile."""
 
         def found():
@@ -28,7 +28,7 @@ class NodeCase(unittest.TestCase):
                     return None
                 raise
 
-        return peer.wait_for(found, PATIENCE, f'a line of the log that matches {pattern!r}')
+        return peer.wait_for(found, patience, f'a line of the log that matches {pattern!r}')
 
     def assert_same_bytes(self, chunk, expected):
         """The chunk has the groups and the bytes that the offline command has computed."""

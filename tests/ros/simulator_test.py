@@ -36,14 +36,18 @@ class SimulatorTest(DiagnosticsCase):
         # The fidelity gate predicts once, and holds the chunk to what the CPU computes in f32.
         given = {'backend': 'sim', 'rate_hz': 0.0, 'warm_up': 0, 'goal_max_duration_s': float(LIMIT_S)}
         self.start(**given)
+
+        def ready(level, message, values):
+            self.assertTrue(self.node.running(), 'the node has ended')
+            return values.get('device state') == 'ready' and 'fidelity' in values
+
+        level, _, status = self.wait_for_status(BACKEND, ready, 'the device is ready', LIMIT_S)
+        self.assertEqual(level, *levels(OK))
+        print(f'\n{status}', flush=True)
         robot = Robot(self.peer)
         rgb, positions = picture(256, 256, 3), pose(3)
         robot.show(rgb)
         robot.hold(positions)
-        ready = lambda level, message, values: values.get('device state') == 'ready' and 'fidelity' in values
-        level, _, status = self.wait_for_status(BACKEND, ready, 'the device is ready', LIMIT_S)
-        self.assertEqual(level, *levels(OK))
-        print(f'\n{status}', flush=True)
         client = ActionClient(self.peer.node, PredictChunk, f'{NODE}/predict_chunk')
         self.peer.wait_for(client.server_is_ready, PATIENCE, 'the action server')
         first, second = self.predict(client), self.predict(client)

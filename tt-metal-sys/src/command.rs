@@ -47,8 +47,9 @@ pub struct OpenOptions {
     pub staging_bytes: usize,
     /// For compiled kernels; `None` for tt-metal's own.
     pub cache_dir: Option<PathBuf>,
-    /// Where the lock of the card lies: the same for all that share a card.
-    pub lock_dir: PathBuf,
+    /// Where the lock of the card lies: the same for all that share a card. `None` for what nobody shares, as a simulator,
+    /// which each process has for itself.
+    pub lock_dir: Option<PathBuf>,
     /// Whether a card is opened that a program which does not take our lock has open too: a monitor that only reads sensors
     /// does no harm, another user of tt-metal makes both hang.
     pub beside_others: bool,
@@ -69,7 +70,7 @@ impl Default for OpenOptions {
             queues: 2,
             staging_bytes: 64 << 20,
             cache_dir: None,
-            lock_dir: PathBuf::from("/run/lock"),
+            lock_dir: Some(PathBuf::from("/run/lock")),
             beside_others: false,
             deadlines: Deadlines::default(),
         }

@@ -53,9 +53,13 @@ impl Device {
     /// Takes the lock of the card, starts a worker and opens the card.
     pub fn open(command: &WorkerCommand, options: &OpenOptions) -> Result<Self, Error> {
         let device = options.device_id;
-        let mut lock = DeviceLock::take(&options.lock_dir, device)?;
+        let mut lock = match &options.lock_dir {
+            Some(dir) => DeviceLock::take(dir, device)?,
+            None => DeviceLock::unshared()?,
+        };
         let path = device_file(device);
-        if let Some(pid) = holder(&path).filter(|_| !options.beside_others) {
+        let may_be_held = options.lock_dir.is_some() && !options.beside_others;
+        if let Some(pid) = holder(&path).filter(|_| may_be_held) {
             return Err(Error::Busy { device, pid: Some(pid), path });
         }
         let staging = Staging::new(options.staging_bytes)?;

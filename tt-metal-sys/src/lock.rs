@@ -55,6 +55,14 @@ impl DeviceLock {
         Ok(lock)
     }
 
+    /// The lock of a device that no other process can have: a file that nobody else sees.
+    pub fn unshared() -> Result<Self, Error> {
+        let made = tempfile::tempfile();
+        let file =
+            made.map_err(Error::system("a file for the lock of the device cannot be made"))?;
+        Ok(Self { file, path: std::env::temp_dir(), worker: None })
+    }
+
     /// Adds the worker's process, which may outlive this one.
     pub fn name_worker(&mut self, pid: u32) -> Result<(), Error> {
         self.worker = Some(pid);
@@ -141,6 +149,12 @@ mod tests {
         DeviceLock::take(dir.path(), 4).expect("the lock of another card");
         drop(first);
         DeviceLock::take(dir.path(), 3).expect("a lock that was given back");
+    }
+
+    #[test]
+    fn what_nobody_shares_is_never_in_use() {
+        let mut locks = [0; 2].map(|_| DeviceLock::unshared().expect("a file"));
+        locks.iter_mut().for_each(|lock| lock.name_worker(1).expect("a written lock"));
     }
 
     #[test]

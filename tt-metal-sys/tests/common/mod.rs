@@ -76,7 +76,11 @@ pub fn memory() -> WorkerCommand {
 
 /// With a lock and staging memory of its own.
 pub fn options(lock_dir: &Path) -> OpenOptions {
-    OpenOptions { staging_bytes: 8192, lock_dir: lock_dir.to_owned(), ..OpenOptions::default() }
+    OpenOptions {
+        staging_bytes: 8192,
+        lock_dir: Some(lock_dir.to_owned()),
+        ..OpenOptions::default()
+    }
 }
 
 /// Of [`options`], but the reply to one request is not waited for longer than this.

@@ -24,7 +24,7 @@ pub enum DeviceError {
         path.display()
     )]
     SimulatorForCard { path: PathBuf },
-    #[error("the kernels cannot be put into '{}': {error}; set GR00T_CACHE_DIR to a directory that can be written", dir.display())]
+    #[error("the kernels cannot be put into '{}': {error}; set GR00T_CACHE_DIR, or the node's parameter cache_dir, to a directory that can be written", dir.display())]
     Unpack { dir: PathBuf, error: io::Error },
     /// A request that the card cannot run, or a program that has no lowered form.
     #[error(transparent)]

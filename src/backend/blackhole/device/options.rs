@@ -100,6 +100,7 @@ impl DeviceOptions {
 
     pub(super) fn open(&self, cache_dir: PathBuf) -> OpenOptions {
         let deadlines = Deadlines::default().scaled(self.patience());
+        let default = OpenOptions::default();
         OpenOptions {
             device_id: self.device_id,
             worker_l1_size: Some(L1_BYTES),
@@ -107,7 +108,11 @@ impl DeviceOptions {
             queues: 2,
             cache_dir: Some(cache_dir),
             deadlines,
-            ..OpenOptions::default()
+            lock_dir: match self.kind {
+                DeviceKind::Card => default.lock_dir,
+                DeviceKind::Simulator => None,
+            },
+            ..default
         }
     }
 
