@@ -13,7 +13,7 @@ use super::DeviceError;
 use super::assets::Assets;
 use super::image::{self, Pages};
 use super::options::DeviceOptions;
-use super::program::{self, Places, SCRATCH_BYTES};
+use super::program::{self, Places};
 use crate::backend::blackhole::grid::{BANKS, COLUMNS, Core, ROWS};
 use crate::backend::blackhole::trace::{Contents, DramMap, Origin, TracePlan, TraceSource, lower};
 use crate::backend::cpu::card::CardNumerics;
@@ -282,7 +282,7 @@ fn allocate_all<'a>(
 /// The same place on every core, for the largest program.
 fn allocate_l1(device: &mut Device, plan: &TracePlan<'_>) -> Result<Buffer, Error> {
     let largest = plan.report().stages.iter().map(|stage| stage.l1_bytes).max().unwrap_or_default();
-    let bytes_per_core = largest.next_multiple_of(64) + SCRATCH_BYTES;
+    let bytes_per_core = largest.next_multiple_of(64);
     let end = [u32::from(COLUMNS) - 1, u32::from(ROWS) - 1];
     let cores = Rectangle { start: [0, 0], end };
     device.allocate("l1", Place::L1 { bytes_per_core, cores })

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::LayoutFault;
-use crate::backend::blackhole::grid::{Core, L1_ALIGNMENT, L1_BYTES};
+use super::{LayoutFault, SCRATCH, Streams};
+use crate::backend::blackhole::grid::{Core, DRAM_READ_ALIGNMENT, L1_ALIGNMENT, L1_BYTES};
 
 /// Name of the region that holds the streams of the core's engines.
 pub const STREAMS: &str = "streams";
@@ -19,6 +19,11 @@ pub struct Region {
 impl Region {
     pub fn end(&self) -> u32 {
         self.address + self.bytes
+    }
+
+    /// Whether it is the kernels' alone, so that no instruction may name a place in it.
+    pub fn is_of_kernels(&self) -> bool {
+        [STREAMS, SCRATCH].contains(&self.name.as_str())
     }
 }
 
@@ -43,6 +48,23 @@ impl L1Map {
     pub fn add_at(&mut self, name: &str, address: u32, bytes: u32) -> u32 {
         self.regions.push(Region { name: name.to_owned(), address, bytes });
         address
+    }
+
+    /// Adds the regions that the kernels of a core need for its streams, of all segments. DRAM can be read to both.
+    pub fn add_kernel_regions<'a>(&mut self, streams: impl Iterator<Item = &'a Streams>) {
+        let (mut bytes, mut scratch) = (0, 0);
+        for streams in streams {
+            bytes += streams.bytes();
+            scratch = scratch.max(streams.scratch_bytes());
+        }
+        for (name, bytes) in [(SCRATCH, scratch), (STREAMS, bytes)] {
+            let address = self.bytes_to_end().next_multiple_of(DRAM_READ_ALIGNMENT);
+            self.add_at(name, address, bytes);
+        }
+    }
+
+    pub fn region(&self, name: &str) -> Option<&Region> {
+        self.regions.iter().find(|region| region.name == name)
     }
 
     /// The region that holds these bytes, wholly.
