@@ -14,6 +14,7 @@ mod image;
 mod options;
 mod program;
 mod session;
+mod target;
 
 pub use backend::DeviceBackend;
 pub use error::DeviceError;
