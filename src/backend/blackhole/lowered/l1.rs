@@ -110,6 +110,7 @@ impl L1Map {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::blackhole::lowered::{COMPUTE_SCRATCH, Engine, Instruction};
 
     const CORE: Core = Core::new(1, 2);
 
@@ -120,6 +121,22 @@ mod tests {
         assert_eq!(map.check(CORE), Ok(()));
         assert_eq!(map.holding(40, 8).map(|region| region.name.as_str()), Some("b"));
         assert_eq!(map.holding(40, 9), None);
+    }
+
+    #[test]
+    fn kernels_have_regions_of_their_own() {
+        let mut streams = Streams::default();
+        streams.push(Engine::Compute, 0, Instruction::EndStream {});
+        let mut map = L1Map::default();
+        map.add("a", 20);
+        map.add_kernel_regions([&streams, &streams].into_iter());
+        let found = map.regions.iter().map(|of| (of.name.as_str(), of.address, of.bytes));
+        let expected = [("a", 0, 20), (SCRATCH, 64, COMPUTE_SCRATCH), (STREAMS, 64 + 8192, 128)];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        assert_eq!(
+            map.regions.iter().map(Region::is_of_kernels).collect::<Vec<_>>(),
+            [false, true, true]
+        );
     }
 
     #[test]
