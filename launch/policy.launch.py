@@ -20,7 +20,7 @@ PARAMETERS = (
     ('embodiment', str, "The checkpoint's tag of the robot, such as gr1."),
     ('data_config', str, 'Data config, n15 only, where it is not the usual one of the robot.'),
     ('letterbox', str, 'Whether frames are padded to squares, n17 only: on, off, or auto for what the checkpoint declares.'),
-    ('backend', str, 'What computes the chunks: cpu. A backend for Tenstorrent cards is not built in yet.'),
+    ('backend', str, 'What computes the chunks: cpu, blackhole (a Tenstorrent card) or sim (a simulator of one).'),
     ('instruction', str, 'What the robot is to do from the start on.'),
     ('seed', int, "Seed of the initial noise; -1 for the model version's own."),
     ('pose_frame', str, 'Frame of the poses of chunks, where no state group says it.'),

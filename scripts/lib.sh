@@ -4,7 +4,16 @@
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 ROS_DIR=$ROOT/.ros
 LOG_DIR=$ROS_DIR/log
-readonly ROOT ROS_DIR LOG_DIR
+SIMULATOR_DIR=$ROS_DIR/simulator
+# shellcheck disable=SC2034 # Not every script needs all of them.
+readonly ROOT ROS_DIR LOG_DIR SIMULATOR_DIR
+
+# Exit status of a set-up for which something has to be installed first, by somebody else.
+# shellcheck disable=SC2034
+readonly CANNOT_SET_UP=2
+
+# Whether the user has chosen a simulator, and a Python for it.
+names_simulator() { [ -n "${TT_METAL_SIMULATOR:-}" ] && [ -n "${GR00T_DEVICE_PYTHON:-}" ]; }
 
 # Lines of a failed step's log that are shown.
 readonly LOG_TAIL=25
@@ -17,6 +26,20 @@ say() { printf '[%4d s] %s\n' "$SECONDS" "$*"; }
 die() {
   printf '\n%s\n' "$*" >&2
   exit 1
+}
+
+# A python3.12 on PATH may be a version manager's stand-in that fails when run, so each candidate is tried.
+find_python312() {
+  local candidate
+  for candidate in "${PYTHON312:-}" python3.12 "$HOME"/.pyenv/versions/3.12*/bin/python3.12 \
+    "$HOME"/.local/share/uv/python/cpython-3.12*/bin/python3.12 /usr/bin/python3.12 /usr/local/bin/python3.12; do
+    [ -n "$candidate" ] || continue
+    if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 12))' 2>/dev/null; then
+      echo "$candidate"
+      return
+    fi
+  done
+  return 1
 }
 
 # The log of the step LABEL.

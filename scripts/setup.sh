@@ -39,20 +39,6 @@ foreign_ros_sourced() {
   [ -n "${AMENT_PREFIX_PATH:-}" ] && [ -n "${ROS_DISTRO:-}" ] && [ -z "${GR00T_BLACKHOLE_LOCAL_ROS:-}" ]
 }
 
-# A python3.12 on PATH may be a version manager's stand-in that fails when run, so each candidate is tried.
-find_python312() {
-  local candidate
-  for candidate in "${PYTHON312:-}" python3.12 "$HOME"/.pyenv/versions/3.12*/bin/python3.12 \
-    "$HOME"/.local/share/uv/python/cpython-3.12*/bin/python3.12 /usr/bin/python3.12 /usr/local/bin/python3.12; do
-    [ -n "$candidate" ] || continue
-    if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 12))' 2>/dev/null; then
-      echo "$candidate"
-      return
-    fi
-  done
-  return 1
-}
-
 require_tools() {
   command -v cargo >/dev/null || [ -x "$HOME/.cargo/bin/cargo" ] ||
     die "cargo is missing: install the Rust toolchain (https://rustup.rs) and run this again."

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Passes all tests: sets up what is missing, then runs the Rust tests and the tests with ROS 2 peers.
+# Passes all tests: sets up what is missing, then runs the Rust tests, those of the device worker, the kernels on a simulator
+# and the tests with ROS 2 peers.
 #
 #   scripts/test.sh                   everything
 #   scripts/test.sh ARGUMENT...       only cargo test, with these arguments: scripts/test.sh --test golden_n16
@@ -11,6 +12,7 @@ cd "$ROOT"
 readonly RUST_LABEL="Rust tests"
 readonly ROS_LABEL="tests with ROS 2 peers"
 readonly DEVICE_LABEL="tests of the device worker"
+readonly KERNELS_LABEL="kernels on a simulator"
 # They take seven minutes on two idle cores. Where they hang, the signal makes Python tell where every thread stands.
 readonly ROS_LIMIT=(timeout --foreground --signal=ABRT --kill-after=10s 30m)
 # Lines that are shown of each test with ROS 2 peers that failed.
@@ -69,15 +71,28 @@ count_ros_tests() {
   skipped=$((skipped + not_run))
 }
 
-# Adds pytest's closing lines: "1 failed, 66 passed, 10 skipped in 8.93s".
-count_device_tests() {
+# Adds pytest's closing lines: "1 failed, 66 passed, 10 skipped in 8.93s", between signs of equality where it names each test.
+count_python_tests() {
   local line
   number_of() { grep -oE "[0-9]+ $1" <<<"$line" | grep -oE '[0-9]+' || echo 0; }
   while read -r line; do
     passed=$((passed + $(number_of passed)))
     failed=$((failed + $(number_of failed) + $(number_of error)))
     skipped=$((skipped + $(number_of skipped)))
-  done < <(grep -E '^[0-9]+ (failed|passed|skipped|error).* in [0-9.]+s' "$1")
+  done < <(grep -E '^(=+ )?[0-9]+ (failed|passed|skipped|error).* in [0-9.]+s' "$1")
+}
+
+# Runs the kernels, wherever there is a simulator or one can be set up.
+kernel_tests() {
+  local set_up=0
+  names_simulator || scripts/setup_simulator.sh || set_up=$?
+  case $set_up in
+    0) ;;
+    "$CANNOT_SET_UP") say "$KERNELS_LABEL: not run, since something has to be installed first (see above)" && return ;;
+    *) die "The simulator could not be set up (see above)." ;;
+  esac
+  step "$KERNELS_LABEL" scripts/test_kernels.sh || status=1
+  count_python_tests "$(log_of "$KERNELS_LABEL")"
 }
 
 scripts/setup.sh
@@ -102,7 +117,8 @@ step "build of the binary" cargo build --release --bin gr00t_blackhole || die "T
 step "$RUST_LABEL" cargo test --release --workspace --no-fail-fast || status=1
 count_rust_tests "$(log_of "$RUST_LABEL")"
 step "$DEVICE_LABEL" scripts/test_device.sh || status=1
-count_device_tests "$(log_of "$DEVICE_LABEL")"
+count_python_tests "$(log_of "$DEVICE_LABEL")"
+kernel_tests
 step "$ROS_LABEL" ros_tests || {
   status=1
   show_ros_failures "$(log_of "$ROS_LABEL")" || echo "It ended without naming a test."

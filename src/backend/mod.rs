@@ -6,6 +6,7 @@ mod leading;
 
 use std::time::Duration;
 
+use blackhole::device::StatusBoard;
 use blackhole::numerics::DtypePolicy;
 use cpu::Numerics;
 use cpu::card::WeightBytes;
@@ -24,6 +25,20 @@ pub trait Backend: Send {
 
     /// Whether it computes what other backends are compared with: in f32, on the CPU.
     fn is_reference(&self) -> bool;
+
+    /// Where the state of the device that computes can be read; `None` for the CPU.
+    fn device(&self) -> Option<StatusBoard> {
+        None
+    }
+
+    /// Looks, in milliseconds, after what computes, between two requests; `true` if it is lost and has to be brought back
+    /// with [`Backend::recover`].
+    fn look(&mut self) -> bool {
+        false
+    }
+
+    /// Brings back what computes, if it is time to try; may take minutes. The next request would do the same.
+    fn recover(&mut self) {}
 
     /// What the weights of the last request would take on a card under this policy; `None` where nobody knows.
     fn weight_bytes(&self, _policy: DtypePolicy) -> Option<WeightBytes> {

@@ -1,19 +1,21 @@
-//! `fidelity`: what the card's numbers would do to a checkpoint's chunks.
+//! `fidelity`: what the card's numbers would do to a checkpoint's chunks, and what a device does.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::policy_args::{self, CardArgs, LoadArgs};
+use super::policy_args::{self, BackendArgs, CardArgs, LoadArgs};
 use super::progress::Bar;
 use crate::contract::Noise;
 use crate::fidelity::{self, Folder, Given, Run};
 use crate::golden;
 use crate::observation_file;
+use crate::policy::PolicyOptions;
 
-/// Predict in f32 and with a Blackhole card's numbers, both on the CPU, and compare every value on the way.
+/// Predict in f32 and with a Blackhole card's numbers, and compare every value on the way.
 ///
-/// No card is needed. Prints how well every action group agrees (correlation, concordance, largest difference) and whether
+/// No card is needed: by default the CPU computes with the card's numbers as well. With --backend, a card or its simulator
+/// does, one instruction after the other. Prints how well every action group agrees (correlation, concordance, largest difference) and whether
 /// that is enough, which intermediate values lose most, and how much memory the weights would take in each format. The
 /// values of the run in f32 are held in memory, 0.5 GB of a full-size N1.6 and more with more pictures, and so are weights
 /// that the card changes. Exit status: 0 if every group reaches the floor, 1 if one does not or there is no chunk, 2 for
@@ -22,6 +24,8 @@ use crate::observation_file;
 pub struct FidelityArgs {
     #[command(flatten)]
     load: LoadArgs,
+    #[command(flatten)]
+    backend: BackendArgs,
     #[command(flatten)]
     card: CardArgs,
     /// Observation as JSON, as for `predict`; default: grey pictures and states in the middle of their range. One of the
@@ -42,6 +46,7 @@ pub struct FidelityArgs {
 }
 
 pub fn run(args: &FidelityArgs) -> anyhow::Result<()> {
+    let device = args.backend.device()?;
     let (observation, noise) = match &args.observation {
         Some(path) => {
             let (observation, noise) = observation_file::read(path)?;
@@ -62,7 +67,8 @@ pub fn run(args: &FidelityArgs) -> anyhow::Result<()> {
         }
         _ => in_f32.step(),
     };
-    let (options, numerics) = (args.load.options(), args.card.numerics());
+    let options = PolicyOptions { device, ..args.load.options() };
+    let numerics = args.card.numerics();
     let compared = fidelity::compare(&options, numerics, given, args.floor, &watch);
     in_f32.finish();
     on_card.finish();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum, value_parser};
 
 use super::WrongUsage;
-use crate::backend::blackhole::device::{DeviceKind, DeviceOptions};
+use crate::backend::blackhole::device::{DeviceKind, DeviceOptions, PYTHON};
 use crate::backend::blackhole::numerics::{Accumulation, DtypePolicy, MathFidelity};
 use crate::backend::cpu::Numerics;
 use crate::backend::cpu::card::CardNumerics;
@@ -18,16 +18,13 @@ use crate::prepared::{self, Cache};
 pub struct PolicyArgs {
     #[command(flatten)]
     load: LoadArgs,
-    /// What computes.
-    #[arg(long, value_enum, default_value_t)]
-    backend: BackendArg,
+    #[command(flatten)]
+    backend: BackendArgs,
     /// Numbers that the CPU computes with: its own, or those that a Blackhole card would; default: f32.
     #[arg(long, value_enum)]
     numerics: Option<NumericsArg>,
     #[command(flatten)]
     card: CardArgs,
-    #[command(flatten)]
-    device: DeviceArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -41,14 +38,17 @@ enum BackendArg {
     Sim,
 }
 
-/// How a card or a simulator is reached.
+/// What computes, and how a card or a simulator is reached.
 #[derive(Clone, Debug, Args)]
-struct DeviceArgs {
+pub struct BackendArgs {
+    /// What computes.
+    #[arg(long, value_enum, default_value_t)]
+    backend: BackendArg,
     /// Number of the card, from 0.
     #[arg(long)]
     device_id: Option<u32>,
     /// Python that has the packages of device/requirements.txt; default: python3.
-    #[arg(long, env = "GR00T_DEVICE_PYTHON")]
+    #[arg(long, env = PYTHON)]
     device_python: Option<PathBuf>,
 }
 
@@ -138,27 +138,20 @@ impl PolicyArgs {
     /// Numbers of the card are chosen, and not the card's numbers; or a card, and not its numbers.
     pub fn options(&self) -> Result<PolicyOptions, WrongUsage> {
         let options = self.load.options();
-        let kind = match self.backend {
-            BackendArg::Cpu => {
-                return Ok(PolicyOptions { numerics: self.cpu_numerics()?, ..options });
-            }
-            BackendArg::Blackhole => DeviceKind::Card,
-            BackendArg::Sim => DeviceKind::Simulator,
-        };
+        let device = self.backend.device()?;
+        if device.is_none() {
+            return Ok(PolicyOptions { numerics: self.cpu_numerics()?, ..options });
+        }
         if self.numerics == Some(NumericsArg::F32) {
             let wrong =
                 "a card does not compute in f32; leave --numerics out, or choose --backend cpu";
             return Err(WrongUsage(wrong.to_owned()));
         }
         let numerics = Numerics::Card(self.card.numerics());
-        Ok(PolicyOptions { numerics, device: Some(self.device.options(kind)), ..options })
+        Ok(PolicyOptions { numerics, device, ..options })
     }
 
     fn cpu_numerics(&self) -> Result<Numerics, WrongUsage> {
-        if self.device.device_id.is_some() {
-            let wrong = "--device-id is about a card; add --backend blackhole, or leave it out";
-            return Err(WrongUsage(wrong.to_owned()));
-        }
         match (self.numerics, self.card.given()) {
             (Some(NumericsArg::Card), _) => Ok(Numerics::Card(self.card.numerics())),
             (_, None) => Ok(Numerics::F32),
@@ -182,19 +175,33 @@ impl LoadArgs {
             numerics: Numerics::F32,
             device: None,
             version: self.version,
+            usual_instruction: None,
             cache: Cache::new(prepared::default_dir().filter(|_| !self.no_cache)),
         }
     }
 }
 
-impl DeviceArgs {
-    fn options(&self, kind: DeviceKind) -> DeviceOptions {
+impl BackendArgs {
+    /// The device that computes; `None` for this machine's processor.
+    ///
+    /// # Errors
+    /// A card is chosen by its number, and not to compute.
+    pub fn device(&self) -> Result<Option<DeviceOptions>, WrongUsage> {
+        let kind = match self.backend {
+            BackendArg::Cpu if self.device_id.is_some() => {
+                let wrong = "--device-id is about a card; add --backend blackhole, or leave it out";
+                return Err(WrongUsage(wrong.to_owned()));
+            }
+            BackendArg::Cpu => return Ok(None),
+            BackendArg::Blackhole => DeviceKind::Card,
+            BackendArg::Sim => DeviceKind::Simulator,
+        };
         let default = DeviceOptions::new(kind);
-        DeviceOptions {
+        Ok(Some(DeviceOptions {
             device_id: self.device_id.unwrap_or_default(),
             python: self.device_python.clone().unwrap_or(default.python),
             ..default
-        }
+        }))
     }
 }
 

@@ -44,6 +44,9 @@ pub struct ReplayArgs {
     /// Snapshot directory of the checkpoint; overrides the parameter `snapshot`.
     #[arg(long)]
     snapshot: Option<PathBuf>,
+    /// What computes: cpu, blackhole or sim; overrides the parameter `backend`.
+    #[arg(long)]
+    backend: Option<String>,
 
     /// Predict so many times a second; default: execute_steps or rate_hz of the parameters. The moments lie on a grid that
     /// begins with the recording.
@@ -76,8 +79,9 @@ pub struct ReplayArgs {
     /// Compare bit for bit with an earlier replay: its folder, or its chunks.safetensors.
     #[arg(long, value_name = "PATH")]
     previous: Option<PathBuf>,
-    /// Compare with another policy on the same observations: keys backend, numerics (f32, card), dtype_policy,
-    /// math_fidelity, accumulation, threads, snapshot, tokenizer, letterbox, data_config.
+    /// Compare with another policy on the same observations: keys backend (cpu, blackhole, sim), device_id, device_python,
+    /// numerics (f32, card), dtype_policy, math_fidelity, accumulation, threads, snapshot, tokenizer, letterbox,
+    /// data_config.
     #[arg(long, value_name = "KEY=VALUE,...")]
     against: Option<Alternative>,
 
@@ -193,6 +197,9 @@ fn request(args: &ReplayArgs) -> Result<Request, file::FileError> {
     }
     if let Some(snapshot) = &args.snapshot {
         set(("snapshot".to_owned(), Value::Text(snapshot.to_string_lossy().into_owned())));
+    }
+    if let Some(backend) = &args.backend {
+        set(("backend".to_owned(), Value::Text(backend.clone())));
     }
     let pace = match (args.rate, args.every, args.at_goals) {
         (Some(rate), ..) => Pace::Rate(rate),

@@ -50,6 +50,14 @@ impl Finding {
         Self { level: Level::Fail, ..Self::warn(subject, found, fix) }
     }
 
+    /// As a warning, if it is a failure.
+    pub fn at_most_warn(self) -> Self {
+        match self.level {
+            Level::Fail => Self { level: Level::Warn, ..self },
+            Level::Ok | Level::Warn => self,
+        }
+    }
+
     /// A failure whose sentence may end with what to do, after its last semicolon, as the node's own errors do; `fix` is
     /// for those that do not.
     pub fn fail_as_told(subject: impl Into<String>, sentence: &str, fix: &str) -> Self {

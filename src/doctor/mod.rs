@@ -3,6 +3,7 @@
 //! Each check is a function of what was read, listed or heard, and gives one [`Finding`] or more with the fix.
 
 mod checkpoint;
+mod device_python;
 mod distributions;
 pub mod finding;
 mod given;
@@ -11,6 +12,7 @@ mod middleware;
 mod network;
 mod profile;
 mod shared_memory;
+mod simulator;
 pub mod system;
 mod tenstorrent;
 
@@ -29,6 +31,7 @@ pub use finding::{Finding, Level, Report};
 pub use system::System;
 
 use self::profile::Profile;
+use crate::backend::blackhole::device::DeviceOptions;
 #[cfg(not(feature = "ros"))]
 use crate::cli::WrongUsage;
 use crate::encode::FrameShapes;
@@ -73,7 +76,7 @@ pub fn examine(system: &System, request: &Request) -> Result<Report> {
         profile = found;
     }
     findings.extend(shared_memory::checks(system, profile, raw_cameras));
-    findings.extend(tenstorrent::checks(system));
+    findings.extend(tenstorrent::checks(system, wiring.device.as_ref()));
 
     match (wiring.params, wiring.settings) {
         (Some(params), Some(settings)) => {
@@ -95,6 +98,8 @@ struct Wiring {
     findings: Vec<Finding>,
     weight_bytes: Option<u64>,
     params: Option<Params>,
+    /// The card or simulator that the node would open.
+    device: Option<DeviceOptions>,
     /// How the node would be wired, if all is well so far.
     settings: Option<Settings>,
     frame_shapes: FrameShapes,
@@ -121,6 +126,7 @@ fn wiring(overrides: Vec<(String, Value)>, with_node: bool) -> Wiring {
             return wiring;
         }
     };
+    wiring.device = options.device.clone();
     let (findings, opened) = checkpoint::check(&options, with_node);
     wiring.findings = findings;
     wiring.weight_bytes = opened.bytes;

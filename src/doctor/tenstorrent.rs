@@ -1,9 +1,11 @@
-//! Tenstorrent cards: device files, huge pages and driver. This build computes on the CPU alone.
+//! Tenstorrent cards: device files, huge pages and driver, and what stands in for a card.
 
 use std::os::unix::fs::MetadataExt;
 
 use super::finding::Finding;
 use super::system::{System, User};
+use super::{device_python, simulator};
+use crate::backend::blackhole::device::{DeviceKind, DeviceOptions};
 
 const DEVICES: &str = "/dev/tenstorrent";
 const DRIVER_VERSION: &str = "/sys/module/tenstorrent/version";
@@ -12,14 +14,29 @@ const HUGE_PAGE_MOUNT: &str = "/dev/hugepages-1G";
 /// Read and write.
 const READ_WRITE: u32 = 0o6;
 
-pub fn checks(system: &System) -> Vec<Finding> {
+/// `wanted` is the device of the node's parameters; `None` where the CPU computes.
+pub fn checks(system: &System, wanted: Option<&DeviceOptions>) -> Vec<Finding> {
+    let number = wanted.filter(|device| device.kind == DeviceKind::Card);
+    let mut findings = cards(system, number.map(|device| device.device_id));
+    findings.extend(simulator::check(system, wanted));
+    findings.extend(device_python::check(system, wanted));
+    findings
+}
+
+/// `wanted` is the number of the card that the node is to open.
+fn cards(system: &System, wanted: Option<u32>) -> Vec<Finding> {
+    const SUBJECT: &str = "Tenstorrent";
+    let missing = wanted.map(|number| format!("{DEVICES}/{number}"));
+    let missing = missing.filter(|path| !system.exists(path)).map(|path| {
+        let found = format!("{path} is not there: the node cannot open that card");
+        let fix = "install tt-kmd, see lspci -d 1e52: and ls /dev/tenstorrent, and set device_id, or choose the backend cpu; docker: --device /dev/tenstorrent";
+        Finding::fail(SUBJECT, found, fix)
+    });
     if !system.exists(DEVICES) {
-        return vec![Finding::ok("Tenstorrent", "no card support in this build")];
+        let none = || Finding::ok(SUBJECT, format!("no card: there is no {DEVICES}"));
+        return vec![missing.unwrap_or_else(none)];
     }
-    let mut findings = vec![Finding::ok(
-        "Tenstorrent",
-        format!("{DEVICES} is there, but no card support in this build: the CPU computes"),
-    )];
+    let mut findings: Vec<Finding> = missing.into_iter().collect();
     findings.push(driver(system.read(DRIVER_VERSION)));
     findings.extend(devices(system));
     findings.push(huge_pages(system));
@@ -115,13 +132,26 @@ mod tests {
     );
 
     fn levels(files: &[(&str, &str)]) -> Vec<Level> {
-        checks(&Fake::new(files, &[]).system).iter().map(|finding| finding.level).collect()
+        checks(&Fake::new(files, &[]).system, None).iter().map(|finding| finding.level).collect()
     }
 
     #[test]
     fn without_a_card_one_line() {
-        let findings = checks(&Fake::new(&[], &[]).system);
-        assert_eq!(findings, [Finding::ok("Tenstorrent", "no card support in this build")]);
+        let findings = checks(&Fake::new(&[], &[]).system, None);
+        assert_eq!(findings, [Finding::ok("Tenstorrent", "no card: there is no /dev/tenstorrent")]);
+    }
+
+    #[test]
+    fn case_86_a_card_that_the_node_is_to_open_has_to_be_there() {
+        let device = ("/dev/tenstorrent/0", "");
+        let files = [device, (DRIVER_VERSION, "2.3.0\n"), (HUGE_PAGES, "1\n"), MOUNTS];
+        let there = Fake::new(&files, &[]);
+        assert!(cards(&there.system, Some(0)).iter().all(|found| found.level == Level::Ok));
+        for (system, number) in [(&there.system, 1), (&Fake::new(&[], &[]).system, 0)] {
+            let first = cards(system, Some(number)).remove(0);
+            assert_eq!(first.level, Level::Fail);
+            assert!(first.found.contains(&format!("/dev/tenstorrent/{number} is not")), "{first}");
+        }
     }
 
     #[test]
@@ -130,13 +160,13 @@ mod tests {
         let version = (DRIVER_VERSION, "2.3.0\n");
         let pages = (HUGE_PAGES, "2\n");
         let (ok, warn) = (Level::Ok, Level::Warn);
-        assert_eq!(levels(&[device, version, pages, MOUNTS]), [ok, ok, ok, ok]);
-        assert_eq!(levels(&[device, pages, MOUNTS]), [ok, warn, ok, ok]);
-        assert_eq!(levels(&[device, version, MOUNTS]), [ok, ok, ok, warn]);
-        assert_eq!(levels(&[device, version, pages]), [ok, ok, ok, warn]);
+        assert_eq!(levels(&[device, version, pages, MOUNTS]), [ok, ok, ok]);
+        assert_eq!(levels(&[device, pages, MOUNTS]), [warn, ok, ok]);
+        assert_eq!(levels(&[device, version, MOUNTS]), [ok, ok, warn]);
+        assert_eq!(levels(&[device, version, pages]), [ok, ok, warn]);
         assert_eq!(
             levels(&[("/dev/tenstorrent/by-id/x", ""), version, pages, MOUNTS]),
-            [ok, ok, warn, ok]
+            [ok, warn, ok]
         );
     }
 

@@ -1,5 +1,5 @@
 //! How far a policy's chunks, and everything on the way to them, are from those of the CPU in f32 when it computes with
-//! the numbers of the card.
+//! the numbers of the card, or when a device computes them.
 
 mod groups;
 mod output;
@@ -86,8 +86,9 @@ impl From<PolicyError> for FidelityError {
     }
 }
 
-/// Predicts from the same observation in f32 and with `numerics`, and compares all that is named on the way. Whether the
-/// groups reach `floor` is asked with [`Report::check`].
+/// Predicts from the same observation in f32 and with `numerics`, and compares all that is named on the way. The first run
+/// is the CPU's, the second that of the device of the options or, without one, the CPU's as well. Whether the groups reach
+/// `floor` is asked with [`Report::check`].
 ///
 /// The intermediate values of the first run are held in memory, in f32: 0.5 GB of a full-size N1.6, more with more pictures.
 ///
@@ -100,7 +101,7 @@ pub fn compare(
     floor: f64,
     watch: Watch<'_>,
 ) -> Result<Report, FidelityError> {
-    let in_f32 = PolicyOptions { numerics: Numerics::F32, device: None, ..options.clone() };
+    let in_f32 = options.reference();
     let mut policy = Policy::load(&in_f32)?;
     let made_up = given.observation.is_none();
     let observation = match given.observation {
@@ -129,7 +130,14 @@ pub fn compare(
         predicted.map_err(|error| no_chunk(Run::F32, error, kept.first_not_finite()))?;
     let reference_backend = policy.backend();
 
-    policy.set_numerics(Numerics::Card(numerics));
+    let numbers = Numerics::Card(numerics);
+    if options.device.is_some() {
+        // One after the other: both in memory may be too much.
+        drop(policy);
+        policy = Policy::load(&PolicyOptions { numerics: numbers, ..options.clone() })?;
+    } else {
+        policy.set_numerics(numbers);
+    }
     let mut compared = Compared::new(kept.into_taps(), watch);
     let predicted = policy.predict_with_taps(&observation, &predict, Some(&mut compared));
     let card =

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::params::Params;
 use super::remap::Remaps;
 use super::runtime::{NodeClock, Shared, locked};
+use crate::backend::blackhole::device::StatusBoard;
 
 /// Name, clock and parameters of the node, and the policy that is configured.
 pub struct Core {
@@ -19,6 +20,8 @@ pub struct Core {
     /// Other nodes on the graph that have the same name.
     pub namesakes: AtomicUsize,
     configured: Mutex<Option<Arc<Shared>>>,
+    /// Of the policy that is configured, or is being configured.
+    device: Mutex<Option<StatusBoard>>,
 }
 
 impl Core {
@@ -32,6 +35,7 @@ impl Core {
             goal_runs: AtomicBool::new(false),
             namesakes: AtomicUsize::new(0),
             configured: Mutex::new(None),
+            device: Mutex::new(None),
         }
     }
 
@@ -42,5 +46,14 @@ impl Core {
 
     pub fn set_configured(&self, shared: Option<Arc<Shared>>) {
         *locked(&self.configured) = shared;
+    }
+
+    /// Where the state of the device can be read; `None` without a policy, or if it computes on the CPU.
+    pub fn device(&self) -> Option<StatusBoard> {
+        locked(&self.device).clone()
+    }
+
+    pub fn set_device(&self, device: Option<StatusBoard>) {
+        *locked(&self.device) = device;
     }
 }

@@ -51,23 +51,28 @@ impl Model {
     /// # Errors
     /// Parameters that do not fit the robot, a checkpoint that does not load, a policy that does not predict.
     pub async fn load(
-        core: &Core,
+        core: &Arc<Core>,
         node: &NodeHandle,
         events: &UnboundedSender<Event>,
         fault: &UnboundedSender<String>,
         controller: Option<Arc<Follower>>,
         cancel: CancelToken,
     ) -> Result<Self> {
-        let (options, settings, topics, warm_up, gate) = {
+        let (options, settings, topics, warm_up, gate, instruction) = {
             let mut params = locked(&core.params);
             let options = policy_options(&params)?;
             let (settings, topics) = fit_to_robot(&mut params, &options, &core.remaps)?;
-            (options, settings, topics, params.integer("warm_up"), settings::gate(&params))
+            let (gate, instruction) =
+                (settings::gate(&params), params.text(INSTRUCTION).to_owned());
+            (options, settings, topics, params.integer("warm_up"), gate, instruction)
         };
+        let of_loading = core.clone();
         let loading = move || {
             let mut policy = Policy::load(&options)?;
+            of_loading.set_device(policy.device());
+            check_given(&policy.instruction_check(), &instruction).map_err(usage)?;
             let verdict = gate
-                .look_at(&mut policy, || Ok(Policy::load(&options)?), &cancel)
+                .look_at(&mut policy, || Ok(Policy::load(&options.reference())?), &cancel)
                 .context("the policy does not pass the fidelity gate")?;
             match verdict {
                 Verdict::Skipped => warn!("fidelity: {verdict}"),
@@ -81,8 +86,6 @@ impl Model {
         let (policy, fidelity) = tokio::task::spawn_blocking(loading)
             .await
             .context("loading the checkpoint panicked")??;
-        check_given(&policy.instruction_check(), locked(&core.params).text(INSTRUCTION))
-            .map_err(usage)?;
         let (poses, named) = (settings.poses.clone(), topics.clone());
         let publishers =
             node.ask(move |node| Publishers::new(node, &poses, &named, controller)).await??;
@@ -135,12 +138,17 @@ impl Model {
 }
 
 fn policy_options(params: &Params) -> Result<PolicyOptions, WrongUsage> {
-    settings::policy_options(params).ok_or_else(|| {
+    let options = settings::policy_options(params).ok_or_else(|| {
         usage(
             "parameter 'snapshot' is empty; give the snapshot directory of the checkpoint, or the parameter 'version' for the \
              released one in the hub cache",
         )
-    })
+    })?;
+    if let Some(device) = &options.device {
+        let wrong = |error| usage(format!("parameter 'backend' is '{}': {error}", device.kind));
+        device.check().map_err(wrong)?;
+    }
+    Ok(options)
 }
 
 /// Declares the parameters that the robot and its topics bring and checks them all, before the checkpoint is loaded.

@@ -35,6 +35,8 @@ pub struct Ticket {
     pub begin: Moment,
     /// `None`: nobody's, the timer asked.
     pub goal: Option<GoalId>,
+    /// Sessions of the device, if there is one, that had begun before.
+    pub sessions: u64,
 }
 
 /// Where chunks go.

@@ -5,12 +5,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::contract::{ActionChunk, CancelToken, Observation, PredictOptions};
+
+/// How often what computes is looked after.
+const LOOK_PERIOD: Duration = Duration::from_secs(1);
 
 /// What the thread needs of a policy.
 pub trait Predict {
@@ -25,6 +28,14 @@ pub trait Predict {
         observation: &Observation,
         options: &PredictOptions,
     ) -> Result<ActionChunk, Self::Error>;
+
+    /// See [`Policy::look`](crate::policy::Policy::look). A prediction that is to begin meanwhile waits for its end.
+    fn look(&mut self) -> bool {
+        false
+    }
+
+    /// See [`Policy::recover`](crate::policy::Policy::recover). No prediction begins meanwhile.
+    fn recover(&mut self) {}
 }
 
 impl Predict for crate::policy::Policy {
@@ -36,6 +47,14 @@ impl Predict for crate::policy::Policy {
         options: &PredictOptions,
     ) -> Result<ActionChunk, Self::Error> {
         self.predict(observation, options)
+    }
+
+    fn look(&mut self) -> bool {
+        self.look()
+    }
+
+    fn recover(&mut self) {
+        self.recover();
     }
 }
 
@@ -62,6 +81,8 @@ pub enum Failure<E: std::error::Error> {
 pub enum Occupied {
     #[error("a prediction is running")]
     Predicting,
+    #[error("the backend was lost and is being started again")]
+    Recovering,
     #[error("the policy has ended")]
     Ended,
 }
@@ -83,6 +104,8 @@ pub struct Worker<T> {
 #[derive(Default)]
 struct Shared {
     busy: AtomicBool,
+    /// While it is busy: with what computes, and with no prediction.
+    recovering: AtomicBool,
     stopping: AtomicBool,
     /// Of the running prediction.
     cancel: Mutex<CancelToken>,
@@ -131,7 +154,10 @@ impl<T: Send + 'static> Worker<T> {
         ticket: T,
     ) -> Result<(), Occupied> {
         if self.shared.busy.swap(true, Ordering::AcqRel) {
-            return Err(Occupied::Predicting);
+            return Err(match self.shared.recovering.load(Ordering::Acquire) {
+                true => Occupied::Recovering,
+                false => Occupied::Predicting,
+            });
         }
         *self.shared.cancel.lock().unwrap_or_else(PoisonError::into_inner) = options.cancel.clone();
         self.jobs.try_send(Job { observation, options, ticket }).map_err(|_| Occupied::Ended)
@@ -162,28 +188,56 @@ fn work<T, P: Predict>(
     queue: Receiver<Job<T>>,
     shared: &Shared,
 ) {
-    while let Ok(Job { observation, options, ticket }) = queue.recv() {
+    let mut looked = Instant::now();
+    loop {
+        let job = match queue.recv_timeout(LOOK_PERIOD.saturating_sub(looked.elapsed())) {
+            Ok(job) => job,
+            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) => {
+                looked = Instant::now();
+                match catch_unwind(AssertUnwindSafe(|| look_after(&mut policy, shared))) {
+                    Ok(()) => continue,
+                    Err(panic) => return ended(panicked(&panic_text(&*panic))),
+                }
+            }
+        };
+        let Job { observation, options, ticket } = job;
         let began = Instant::now();
         if shared.stopping.load(Ordering::Acquire) {
             return done(ticket, Span { began, ended: began }, Err(Failure::Cancelled));
         }
         let outcome = catch_unwind(AssertUnwindSafe(|| policy.predict(&observation, &options)));
         let span = Span { began, ended: Instant::now() };
-        let panicked = outcome.as_ref().err().map(|panic| panic_text(&**panic));
+        let panic = outcome.as_ref().err().map(|panic| panic_text(&**panic));
         let outcome = match outcome {
             _ if options.cancel.is_cancelled() => Err(Failure::Cancelled),
             Ok(outcome) => outcome.map_err(Failure::Policy),
-            Err(_) => Err(Failure::Panic(panicked.clone().unwrap_or_default())),
+            Err(_) => Err(Failure::Panic(panic.clone().unwrap_or_default())),
         };
         // Whoever hears of the end may begin the next one at once; after a panic, what the policy holds is not known.
-        if panicked.is_none() {
+        if panic.is_none() {
             shared.busy.store(false, Ordering::Release);
         }
         done(ticket, span, outcome);
-        if let Some(text) = panicked {
-            return ended(format!("the backend panicked: {text}"));
+        if let Some(text) = panic {
+            return ended(panicked(&text));
         }
     }
+}
+
+/// Looks after what computes, and brings it back if it is lost, unless a prediction has begun that will do so.
+fn look_after(policy: &mut impl Predict, shared: &Shared) {
+    if !policy.look() || shared.busy.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    shared.recovering.store(true, Ordering::Release);
+    policy.recover();
+    shared.recovering.store(false, Ordering::Release);
+    shared.busy.store(false, Ordering::Release);
+}
+
+fn panicked(text: &str) -> String {
+    format!("the backend panicked: {text}")
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
@@ -205,6 +259,8 @@ mod tests {
     /// Answers after `steps` of 1 ms; looks at the cancel token at each.
     struct Fake {
         steps: u32,
+        /// Told of a recovery; it ends when the other end has answered. Lost until then.
+        recoveries: Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>,
     }
 
     impl Predict for Fake {
@@ -238,6 +294,17 @@ mod tests {
                 timings: StageTimings::default(),
             })
         }
+
+        fn look(&mut self) -> bool {
+            self.recoveries.is_some()
+        }
+
+        fn recover(&mut self) {
+            if let Some((begun, end)) = self.recoveries.take() {
+                begun.send(()).expect("a test that listens");
+                end.recv().expect("a test that answers");
+            }
+        }
     }
 
     fn observation(instruction: &str) -> Arc<Observation> {
@@ -247,6 +314,10 @@ mod tests {
     type Outcomes = mpsc::Receiver<(u32, Result<String, String>)>;
 
     fn spawn(steps: u32) -> (Worker<u32>, Outcomes, mpsc::Receiver<String>) {
+        spawn_fake(Fake { steps, recoveries: None })
+    }
+
+    fn spawn_fake(fake: Fake) -> (Worker<u32>, Outcomes, mpsc::Receiver<String>) {
         let (outcome, outcomes) = mpsc::channel();
         let (end, ends) = mpsc::channel();
         let done = move |ticket, _, result: Result<ActionChunk, Failure<FakeError>>| {
@@ -254,8 +325,7 @@ mod tests {
                 result.map(|chunk| chunk.instruction).map_err(|failure| failure.to_string());
             let _ = outcome.send((ticket, result));
         };
-        let worker = Worker::spawn(Fake { steps }, done, move |text| drop(end.send(text)))
-            .expect("a thread");
+        let worker = Worker::spawn(fake, done, move |text| drop(end.send(text))).expect("a thread");
         (worker, outcomes, ends)
     }
 
@@ -291,6 +361,21 @@ mod tests {
         assert_eq!(begin(&worker, "long", 1), Ok(()));
         assert!(worker.stop(Duration::from_secs(20)));
         assert_eq!(outcomes.recv(), Ok((1, Err("the prediction was cancelled".to_owned()))));
+    }
+
+    #[test]
+    fn what_is_lost_is_brought_back_and_nothing_begins_meanwhile() {
+        let (begun, recovery) = mpsc::channel();
+        let (end, ends) = mpsc::channel();
+        let fake = Fake { steps: 0, recoveries: Some((begun, ends)) };
+        let (worker, outcomes, _ends) = spawn_fake(fake);
+        recovery.recv_timeout(LOOK_PERIOD * 20).expect("a recovery");
+        assert_eq!(begin(&worker, "early", 1), Err(Occupied::Recovering));
+        end.send(()).expect("a worker that waits");
+        wait_until_idle(&worker);
+        assert_eq!(begin(&worker, "late", 2), Ok(()));
+        assert_eq!(outcomes.recv(), Ok((2, Ok("late".to_owned()))));
+        assert!(worker.stop(Duration::from_secs(20)));
     }
 
     #[test]

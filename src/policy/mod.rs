@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 pub use files::tokenizer_dir;
 use tracing::debug_span;
 
-use crate::backend::blackhole::device::{DeviceBackend, DeviceError, DeviceOptions};
+use crate::backend::blackhole::device::{DeviceBackend, DeviceError, DeviceOptions, StatusBoard};
 use crate::backend::blackhole::numerics::DtypePolicy;
 use crate::backend::cpu::card::{CardNumerics, WeightBytes};
 use crate::backend::cpu::{CpuBackend, Numerics};
@@ -52,6 +52,8 @@ pub struct PolicyOptions {
     pub device: Option<DeviceOptions>,
     /// Version that the checkpoint has to be of; `None`: any, which needs a snapshot.
     pub version: Option<Version>,
+    /// What a made-up observation asks for; `None`: nothing of sense. A device is ready for instructions of its length.
+    pub usual_instruction: Option<String>,
     /// Where values that are computed from weights alone are kept from one start to the next; by default, nowhere.
     pub cache: Cache,
 }
@@ -67,6 +69,7 @@ pub struct Policy {
     encoder: Box<dyn Encode>,
     backend: Box<dyn Backend>,
     last_layout: Option<Layout>,
+    usual_instruction: Option<String>,
 }
 
 /// Why a policy cannot be loaded, or gives no chunk.
@@ -111,6 +114,18 @@ pub enum PolicyError {
 impl From<LocateError> for PolicyError {
     fn from(error: LocateError) -> Self {
         PolicyError::Locate(Box::new(error))
+    }
+}
+
+impl PolicyOptions {
+    /// What computes, as parameters call it.
+    pub fn backend_name(&self) -> &'static str {
+        self.device.as_ref().map_or("cpu", |device| device.kind.name())
+    }
+
+    /// The same policy on the CPU in f32, which others are compared with.
+    pub fn reference(&self) -> Self {
+        Self { numerics: Numerics::F32, device: None, ..self.clone() }
     }
 }
 
@@ -174,6 +189,7 @@ impl Policy {
             encoder,
             backend,
             last_layout: None,
+            usual_instruction: options.usual_instruction.clone(),
         })
     }
 
@@ -213,6 +229,22 @@ impl Policy {
     /// What computes the chunks, for logs.
     pub fn backend(&self) -> String {
         self.backend.describe()
+    }
+
+    /// Where the state of the device that computes can be read; `None` for the CPU.
+    pub fn device(&self) -> Option<StatusBoard> {
+        self.backend.device()
+    }
+
+    /// Looks after what computes, between two predictions; `true` if it is lost and [`Policy::recover`] has to bring it
+    /// back.
+    pub fn look(&mut self) -> bool {
+        self.backend.look()
+    }
+
+    /// Brings back what computes, if it is time to try; may take minutes.
+    pub fn recover(&mut self) {
+        self.backend.recover();
     }
 
     /// What the weights of the last prediction would take on a card under this policy; `None` before there is one.
@@ -286,7 +318,8 @@ impl Policy {
     pub fn made_up_observation(&mut self) -> Result<Observation, PolicyError> {
         let noise = Noise::Seed(self.version.default_seed());
         for size in warm_up::FRAME_SIZES {
-            let observation = warm_up::observation(&self.embodiment, size);
+            let instruction = self.usual_instruction.as_deref();
+            let observation = warm_up::observation(&self.embodiment, size, instruction);
             match self.encoder.encode(&observation, &noise) {
                 Ok(_) => return Ok(observation),
                 // Some checkpoints take frames of one shape alone.

@@ -12,11 +12,18 @@ pub const FRAME_SIZES: [[u32; 2]; 3] = [[256, 256], [640, 480], [640, 360]];
 /// Grey level of every pixel.
 const GREY: u8 = 128;
 
+/// What is asked for where nothing else is known.
+const INSTRUCTION: &str = "warm up";
+
 /// Grey frames of `[width, height]`, and a state in the middle of what the checkpoint was trained on.
 ///
 /// # Panics
 /// A side that no frame can have.
-pub fn observation(embodiment: &Embodiment, [width, height]: [u32; 2]) -> Observation {
+pub fn observation(
+    embodiment: &Embodiment,
+    [width, height]: [u32; 2],
+    instruction: Option<&str>,
+) -> Observation {
     let pixels = vec![GREY; 3 * width as usize * height as usize];
     let frame = Arc::new(Frame::new(width, height, pixels).expect("a size of the list"));
     let frames = vec![frame; embodiment.frame_deltas.len()];
@@ -27,7 +34,7 @@ pub fn observation(embodiment: &Embodiment, [width, height]: [u32; 2]) -> Observ
         stamp_ns: 0,
         frames: cameras.collect(),
         state: state.collect(),
-        instruction: "warm up".to_owned(),
+        instruction: instruction.unwrap_or(INSTRUCTION).to_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Another policy for the same observations: other threads, another snapshot, another letterbox.
+//! Another policy for the same observations: another backend, other threads, another snapshot, another letterbox.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -7,15 +7,16 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::events::Predicted;
+use crate::backend::blackhole::device::{DeviceKind, DeviceOptions};
 use crate::backend::cpu::Numerics;
 use crate::backend::cpu::card::CardNumerics;
 use crate::contract::{ActionGroup, Embodiment, Letterbox};
 use crate::correlation::Correlation;
 use crate::policy::PolicyOptions;
 
-/// Backends that there are, each with its numerics.
-const BACKENDS: [(&str, &[&str]); 1] = [("cpu", &["f32", CARD])];
-/// Numerics of the card; only they have a choice of their own.
+const CPU: &str = "cpu";
+/// Numerics of the CPU and of the card; only the latter have a choice of their own.
+const F32: &str = "f32";
 const CARD: &str = "card";
 
 /// How the other policy differs from the first, as `KEY=VALUE,KEY=VALUE`.
@@ -23,11 +24,12 @@ const CARD: &str = "card";
 pub struct Alternative {
     text: String,
     changes: Vec<(String, String)>,
-    numerics: Numerics,
 }
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 12] = [
     "backend",
+    "device_id",
+    "device_python",
     "numerics",
     "dtype_policy",
     "math_fidelity",
@@ -57,10 +59,9 @@ impl FromStr for Alternative {
             }
             changes.push((key.to_owned(), value.to_owned()));
         }
-        // The first policy is a node's, which computes in f32.
-        let mut made = Self { text: text.to_owned(), changes, numerics: Numerics::F32 };
-        made.check_backend()?;
-        made.numerics = made.apply(&PolicyOptions::default())?.numerics;
+        let made = Self { text: text.to_owned(), changes };
+        // What does not fit any policy is refused before one is loaded.
+        made.apply(&PolicyOptions::default())?;
         Ok(made)
     }
 }
@@ -70,37 +71,21 @@ impl Alternative {
         self.changes.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    fn check_backend(&self) -> Result<(), String> {
-        let wanted = self.get("backend").unwrap_or(BACKENDS[0].0);
-        let Some((_, numerics)) = BACKENDS.iter().find(|(name, _)| *name == wanted) else {
-            let known: Vec<&str> = BACKENDS.iter().map(|(name, _)| *name).collect();
-            return Err(format!("there is no backend '{wanted}'; there is {}", known.join(", ")));
-        };
-        match self.get("numerics") {
-            Some(mode) if !numerics.contains(&mode) => Err(format!(
-                "backend '{wanted}' has no numerics '{mode}'; it has {}",
-                numerics.join(", ")
-            )),
-            _ => Ok(()),
-        }
-    }
-
     /// The options of the other policy.
     ///
     /// # Errors
     /// A value that does not fit its key.
     pub fn apply(&self, first: &PolicyOptions) -> Result<PolicyOptions, String> {
         let mut options = first.clone();
-        if self.get("numerics").is_some() {
-            // Numbers are chosen on the CPU.
-            options.device = None;
-            options.numerics = Numerics::F32;
-        }
-        if self.get("numerics") == Some(CARD) {
-            options.numerics = Numerics::Card(CardNumerics::default());
-        }
+        self.choose_backend(&mut options)?;
         for (key, value) in &self.changes {
             match key.as_str() {
+                "device_id" => {
+                    let number = value.parse();
+                    let wrong = |_| format!("device_id is a card's number, from 0, not '{value}'");
+                    of_device(&mut options, key)?.device_id = number.map_err(wrong)?;
+                }
+                "device_python" => of_device(&mut options, key)?.python = value.into(),
                 "dtype_policy" => of_card(&mut options, key)?.policy = one_of(key, value)?,
                 "math_fidelity" => of_card(&mut options, key)?.fidelity = one_of(key, value)?,
                 "accumulation" => of_card(&mut options, key)?.accumulation = one_of(key, value)?,
@@ -122,6 +107,55 @@ impl Alternative {
         }
         Ok(options)
     }
+
+    /// Sets the device and the numbers to start from.
+    fn choose_backend(&self, options: &mut PolicyOptions) -> Result<(), String> {
+        let backend = self.get("backend");
+        let kind = backend.and_then(DeviceKind::of_name);
+        if let Some(name) = backend.filter(|name| *name != CPU && kind.is_none()) {
+            let known: Vec<String> = DeviceKind::ALL.iter().map(ToString::to_string).collect();
+            return Err(format!(
+                "there is no backend '{name}'; there are {CPU}, {}",
+                known.join(", ")
+            ));
+        }
+        let card = Numerics::Card(CardNumerics::default());
+        match (kind, self.get("numerics")) {
+            (_, Some(other)) if ![F32, CARD].contains(&other) => {
+                return Err(format!("there are no numerics '{other}'; there are {F32}, {CARD}"));
+            }
+            (Some(kind), Some(F32)) => {
+                return Err(format!("backend '{kind}' does not compute in f32; it has {CARD}"));
+            }
+            (Some(kind), _) => {
+                // Another kind of device has nothing to do with the first policy's.
+                let same = options.device.take().filter(|device| device.kind == kind);
+                let numerics = if same.is_some() { options.numerics } else { card };
+                options.device = Some(same.unwrap_or_else(|| DeviceOptions::new(kind)));
+                options.numerics = numerics;
+            }
+            // Numbers are chosen on the CPU.
+            (None, Some(numerics)) => {
+                options.device = None;
+                options.numerics = if numerics == CARD { card } else { Numerics::F32 };
+            }
+            (None, None) if backend.is_some() => {
+                options.device = None;
+                options.numerics = Numerics::F32;
+            }
+            (None, None) => {}
+        }
+        Ok(())
+    }
+}
+
+/// What a key of a device is about.
+fn of_device<'a>(
+    options: &'a mut PolicyOptions,
+    key: &str,
+) -> Result<&'a mut DeviceOptions, String> {
+    let device = options.device.as_mut();
+    device.ok_or_else(|| format!("{key} is about a card; add backend={}", DeviceKind::Card))
 }
 
 /// What a key of the card is about.
@@ -166,7 +200,7 @@ pub fn check_embodiments(first: &Embodiment, other: &Embodiment) -> Result<(), S
 pub struct Fidelity {
     /// As it was asked for.
     pub against: String,
-    /// Numbers that the other policy computes with; those of the first are f32.
+    /// Numbers that the other policy computes with.
     pub numerics: String,
     pub chunks: usize,
     /// Chunks whose bytes are all the same.
@@ -192,11 +226,15 @@ struct Pairs {
     other: Vec<f64>,
 }
 
-/// Compares the chunks of both policies; `None` if there is no other one.
-pub fn fidelity(alternative: &Alternative, predicted: &[Predicted]) -> Fidelity {
+/// Compares the chunks of both policies, of which the other computes with `numerics`.
+pub fn fidelity(
+    alternative: &Alternative,
+    numerics: Numerics,
+    predicted: &[Predicted],
+) -> Fidelity {
     let mut fidelity = Fidelity {
         against: alternative.text.clone(),
-        numerics: alternative.numerics.to_string(),
+        numerics: numerics.to_string(),
         chunks: 0,
         equal: 0,
         failed: 0,
@@ -238,13 +276,16 @@ pub fn fidelity(alternative: &Alternative, predicted: &[Predicted]) -> Fidelity 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::blackhole::numerics::Accumulation;
+    use crate::backend::blackhole::numerics::{Accumulation, MathFidelity};
 
     #[test]
     fn what_is_not_known_is_refused_by_name() {
         for (text, expected) in [
-            ("backend=tenstorrent", "no backend 'tenstorrent'; there is cpu"),
-            ("numerics=bf16", "backend 'cpu' has no numerics 'bf16'; it has f32, card"),
+            ("backend=tenstorrent", "no backend 'tenstorrent'; there are cpu, blackhole, sim"),
+            ("backend=sim,numerics=f32", "backend 'sim' does not compute in f32"),
+            ("device_id=1", "add backend=blackhole"),
+            ("backend=blackhole,device_id=x", "from 0, not 'x'"),
+            ("numerics=bf16", "no numerics 'bf16'; there are f32, card"),
             ("dtype_policy=mixed", "add numerics=card"),
             ("numerics=f32,accumulation=bf16", "add numerics=card"),
             ("numerics=card,math_fidelity=hifi3", "one of lofi, hifi2, hifi4, not 'hifi3'"),
@@ -261,19 +302,40 @@ mod tests {
         assert_eq!(made.apply(&PolicyOptions::default()).expect("fits").threads, 2);
     }
 
+    fn applied(text: &str, first: &PolicyOptions) -> PolicyOptions {
+        text.parse::<Alternative>().and_then(|made| made.apply(first)).expect(text)
+    }
+
     #[test]
     fn the_other_policy_may_compute_with_the_numbers_of_the_card() {
-        let numerics = |text: &str| {
-            let made: Alternative = text.parse().expect(text);
-            let applied = made.apply(&PolicyOptions::default()).expect(text).numerics;
-            assert_eq!(fidelity(&made, &[]).numerics, applied.to_string());
-            applied
-        };
+        let numerics = |text: &str| applied(text, &PolicyOptions::default()).numerics;
         let default = CardNumerics::default();
         assert_eq!(numerics("threads=1"), Numerics::F32);
         assert_eq!(numerics("numerics=card"), Numerics::Card(default));
         let accumulation = Accumulation::Bf16;
         let chosen = Numerics::Card(CardNumerics { accumulation, ..default });
         assert_eq!(numerics("accumulation=bf16,numerics=card"), chosen);
+    }
+
+    #[test]
+    fn the_other_policy_may_run_elsewhere() {
+        let sim = applied("backend=sim,device_python=/opt/python", &PolicyOptions::default());
+        let lofi = CardNumerics { fidelity: MathFidelity::LoFi, ..CardNumerics::default() };
+        let first = PolicyOptions { numerics: Numerics::Card(lofi), ..sim };
+        let device = first.device.as_ref().expect("a device");
+        assert_eq!(
+            (device.kind, device.python.as_path()),
+            (DeviceKind::Simulator, "/opt/python".as_ref())
+        );
+
+        let on_cpu = applied("backend=cpu", &first);
+        assert_eq!((on_cpu.device, on_cpu.numerics), (None, Numerics::F32));
+        let same_numbers = applied("numerics=card,math_fidelity=lofi", &first);
+        assert_eq!((same_numbers.device, same_numbers.numerics), (None, first.numerics));
+        let again = applied("backend=sim,threads=1", &first);
+        assert_eq!((again.device, again.numerics), (first.device.clone(), first.numerics));
+        let card = applied("backend=blackhole,device_id=2", &first);
+        assert_eq!(card.device.map(|device| device.device_id), Some(2));
+        assert_eq!(card.numerics, Numerics::Card(CardNumerics::default()));
     }
 }

@@ -1,6 +1,6 @@
 //! From a replay that has ended to its report.
 
-use super::alternative::fidelity;
+use super::alternative::{Fidelity, fidelity};
 use super::bounds::Measures;
 use super::commands::Commands;
 use super::events::Events;
@@ -14,13 +14,15 @@ use super::setup::Setup;
 use super::{
     Request, borders, equality, findings, measures, open_loop, outages, resets, seconds_since,
 };
-use crate::policy::Policy;
+use crate::policy::{Policy, PolicyOptions};
 
 /// A replay that has ended, and everything that its report is made of.
 pub struct Ended<'a> {
     pub request: &'a Request,
     pub setup: &'a Setup,
     pub policy: &'a Policy,
+    /// Of the policy that it is compared with.
+    pub other: Option<&'a PolicyOptions>,
     pub when: When,
     pub seed: u64,
     pub origin: Origin,
@@ -80,7 +82,7 @@ impl Ended<'_> {
             previous: previous.map(|Previous { name, chunks, .. }| {
                 equality::with_run(&name, &events.predicted, chunks, self.labels, start_ns)
             }),
-            against: self.request.against.as_ref().map(|other| fidelity(other, &events.predicted)),
+            against: self.against(events),
             measures: Measures::new(),
             bounds: Vec::new(),
             unmeasured: Vec::new(),
@@ -97,6 +99,11 @@ impl Ended<'_> {
         report
     }
 
+    fn against(&self, events: &Events) -> Option<Fidelity> {
+        let (alternative, other) = self.request.against.as_ref().zip(self.other)?;
+        Some(fidelity(alternative, other.numerics, &events.predicted))
+    }
+
     fn policy_facts(&self) -> report::PolicyFacts {
         let settings = &self.setup.settings;
         let simulated = self.setup.params.bool("use_sim_time");
@@ -104,8 +111,8 @@ impl Ended<'_> {
             version: self.policy.version().name().to_owned(),
             embodiment: self.policy.embodiment().tag.clone(),
             snapshot: self.policy.snapshot().display().to_string(),
-            backend: "cpu".to_owned(),
-            numerics: "f32".to_owned(),
+            backend: self.setup.options.backend_name().to_owned(),
+            numerics: self.setup.options.numerics.to_string(),
             seed: self.seed,
             horizon: self.policy.embodiment().horizon,
             dt_ms: settings.dt_ns as f64 / 1e6,

@@ -71,7 +71,7 @@ use self::wiring::Role;
 use crate::bag::BagReader;
 use crate::node::params::Value;
 use crate::node::settings;
-use crate::policy::Policy;
+use crate::policy::{Policy, PolicyOptions};
 use crate::recording::message::read_stamp;
 
 /// A longer recording has no end that is worth waiting for.
@@ -195,7 +195,8 @@ pub fn run_on(
         let (name, found) = (previous.name.clone(), previous.run.to_string());
         return Err(ReplayError::OtherRun { name, found, wanted: chunk_run.to_string() });
     }
-    let other = other_policy(request, &setup, &policy)?;
+    let other_options = other_options(request, &setup, &policy)?;
+    let other = other_options.as_ref().map(|options| other_policy(options, &policy)).transpose()?;
     let on_violation = settings::on_violation(&setup.params);
     let seed = settings::seed(&setup.params, policy.version());
     let when = setup.when(request.pace)?;
@@ -215,6 +216,7 @@ pub fn run_on(
         request,
         setup: &setup,
         policy: predictions.policy(),
+        other: other_options.as_ref(),
         when,
         seed,
         origin,
@@ -299,17 +301,22 @@ fn check_instructions(policy: &Policy, instructions: &Instructions) -> Result<()
     Ok(())
 }
 
-fn other_policy(
+/// How the policy is loaded that the first one is compared with, if there is one.
+fn other_options(
     request: &Request,
     setup: &Setup,
     policy: &Policy,
-) -> Result<Option<Policy>, ReplayError> {
+) -> Result<Option<PolicyOptions>, ReplayError> {
     let Some(alternative) = &request.against else { return Ok(None) };
     let mut options = alternative.apply(&setup.options).map_err(ReplayError::Usage)?;
     options.embodiment = Some(policy.embodiment().tag.clone());
-    let other = Policy::load(&options).map_err(|error| ReplayError::Against(Box::new(error)))?;
+    Ok(Some(options))
+}
+
+fn other_policy(options: &PolicyOptions, policy: &Policy) -> Result<Policy, ReplayError> {
+    let other = Policy::load(options).map_err(|error| ReplayError::Against(Box::new(error)))?;
     check_embodiments(policy.embodiment(), other.embodiment()).map_err(ReplayError::Usage)?;
-    Ok(Some(other))
+    Ok(other)
 }
 
 /// Seconds since the recording's start.

@@ -137,8 +137,7 @@ impl Model {
         info!("the policy was loaded in {:.1} s; warming up", load_time.as_secs_f64());
         let gate =
             Gate { on: true, floor: options.floor, golden: options.golden.clone(), times: 1 };
-        let reference =
-            PolicyOptions { numerics: Default::default(), device: None, ..options.policy.clone() };
+        let reference = options.policy.reference();
         let cancel = CancelToken::default();
         let verdict = gate.look_at(&mut policy, || Ok(Policy::load(&reference)?), &cancel)?;
         info!("fidelity: {verdict}");

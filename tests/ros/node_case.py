@@ -10,10 +10,11 @@ PATIENCE = 30
 
 
 class NodeCase(unittest.TestCase):
-    def start_node(self, parameters, arguments=()):
+    def start_node(self, parameters, arguments=(), environment=None):
         """A node and a peer in a domain of their own; both end with the test."""
         number = self.enterContext(domain())
-        node = self.enterContext(NodeProcess(parameters, domain_id=number, arguments=arguments))
+        node = NodeProcess(parameters, domain_id=number, arguments=arguments, environment=environment)
+        self.enterContext(node)
         return node, self.enterContext(Peer(number, f'peer_{number}'))
 
     def line(self, node, peer, pattern):

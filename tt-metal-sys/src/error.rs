@@ -116,10 +116,34 @@ impl Error {
         }
     }
 
+    /// The end of what the worker wrote, where the error has it and it wrote anything.
+    pub fn last_words(&self) -> Option<&str> {
+        match self {
+            Self::WorkerGone { stderr, .. }
+            | Self::Timeout { stderr, .. }
+            | Self::Garbage { stderr, .. } => {
+                Some(stderr.trim_end()).filter(|text| !text.is_empty())
+            }
+            _ => None,
+        }
+    }
+
+    /// As a sentence, without [`Error::last_words`].
+    pub fn sentence(&self) -> String {
+        let mut text = self.to_string();
+        if let Some(words) = self.last_words() {
+            text.truncate(text.len() - WROTE_LAST.len() - words.len());
+        }
+        text
+    }
+
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { what, source }
     }
 }
+
+/// Between an error and the end of what the worker wrote.
+const WROTE_LAST: &str = "; it wrote last:\n";
 
 /// The end of what the worker wrote, if it wrote anything.
 struct Tail<'a>(&'a str);
@@ -128,7 +152,26 @@ impl fmt::Display for Tail<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.trim_end() {
             "" => Ok(()),
-            text => write!(f, "; it wrote last:\n{text}"),
+            text => write!(f, "{WROTE_LAST}{text}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_is_an_error_without_the_last_words() {
+        let gone = |stderr: &str| Error::WorkerGone {
+            exit: Exit::Signal(9),
+            request: "replay",
+            stderr: stderr.to_owned(),
+        };
+        let (silent, loud) = (gone(""), gone("TT_FATAL: no answer\n"));
+        assert_eq!((silent.last_words(), silent.sentence()), (None, silent.to_string()));
+        assert_eq!(loud.last_words(), Some("TT_FATAL: no answer"));
+        assert_eq!(loud.sentence(), silent.to_string());
+        assert!(loud.to_string().ends_with("it wrote last:\nTT_FATAL: no answer"), "{loud}");
     }
 }

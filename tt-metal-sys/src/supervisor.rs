@@ -120,6 +120,16 @@ impl<S, F: FnMut() -> Result<S, Error>> Supervisor<S, F> {
         matches!(self.state, State::Running { .. })
     }
 
+    /// How long it is until a lost session may be started again; `None` if it has not been lost.
+    pub fn retry_in(&self) -> Option<Duration> {
+        match &self.state {
+            State::Down { retry_at, .. } => {
+                Some(retry_at.saturating_duration_since(Instant::now()))
+            }
+            State::Idle | State::Running { .. } => None,
+        }
+    }
+
     /// How often a session has been started.
     pub fn starts(&self) -> u64 {
         self.starts
@@ -212,8 +222,10 @@ mod tests {
         let mut supervisor = Supervisor::new(start, BACK_OFF, WatchdogOptions::default());
         assert!(matches!(supervisor.ready(), Err(NotReady::Failed(_))));
         assert!(matches!(supervisor.ready(), Err(NotReady::Waiting { .. })));
+        assert!(supervisor.retry_in().is_some_and(|retry_in| retry_in <= BACK_OFF.first));
         std::thread::sleep(BACK_OFF.first);
         assert!(supervisor.ready().is_ok());
+        assert_eq!(supervisor.retry_in(), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `/diagnostics`: how every input, the engine and the backend are, once a second.
 
+pub mod device;
 pub mod engine;
 pub mod input;
 #[cfg(feature = "ros")]

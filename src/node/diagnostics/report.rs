@@ -1,6 +1,7 @@
 //! The statuses of the running node.
 
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use super::super::core::Core;
 use super::super::graph::namesakes;
@@ -10,6 +11,7 @@ use super::super::runtime::{Shared, locked};
 use super::super::sensors::transform_name;
 use super::super::settings;
 use super::super::stats::InputStats;
+use super::device;
 use super::engine::{Activity, EngineView};
 use super::input::InputView;
 use super::status::{Level, Status};
@@ -23,8 +25,7 @@ pub fn report(core: &Core, state: State) -> Vec<Status> {
     match core.configured() {
         None => {
             statuses.push(Status::new(names.of("engine"), Level::Ok, state.label()));
-            let message = "no policy is configured";
-            statuses.push(Status::new(names.of("backend"), Level::Ok, message));
+            statuses.push(not_configured(core, &names, state));
         }
         Some(shared) => {
             statuses.extend(if state == State::Active {
@@ -32,7 +33,7 @@ pub fn report(core: &Core, state: State) -> Vec<Status> {
             } else {
                 inactive(&shared, &names, state)
             });
-            statuses.push(backend(&shared, &names));
+            statuses.push(backend(core, &shared, &names));
         }
     }
     statuses
@@ -165,7 +166,20 @@ fn inputs(shared: &Shared, names: &Names<'_>, waiting: &Waiting, now: Moment) ->
     cameras.chain(states).chain(transforms).collect()
 }
 
-fn backend(shared: &Shared, names: &Names<'_>) -> Status {
+/// A device that is being started, which may take minutes, is told of already.
+fn not_configured(core: &Core, names: &Names<'_>, state: State) -> Status {
+    let message = match state {
+        State::Configuring => "the policy is being configured",
+        _ => "no policy is configured",
+    };
+    let mut status = Status::new(names.of("backend"), Level::Ok, message);
+    if let Some(board) = core.device() {
+        device::add(&mut status, &board.read(), Instant::now());
+    }
+    status
+}
+
+fn backend(core: &Core, shared: &Shared, names: &Names<'_>) -> Status {
     let mut status = Status::new(names.of("backend"), Level::Ok, shared.backend.clone());
     let params = locked(&shared.params);
     status.value("version", shared.version.name());
@@ -188,6 +202,9 @@ fn backend(shared: &Shared, names: &Names<'_>) -> Status {
     };
     status.value("threads", threads);
     status.value_if("memory [MiB]", resident_mib());
+    if let Some(board) = core.device() {
+        device::add(&mut status, &board.read(), Instant::now());
+    }
     status.value("debug images", shared.monitor.debug_images.load(Ordering::Relaxed));
     status
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tracing::warn;
+use tracing::{info, warn};
 
 use super::super::action::goals::GoalId;
 use super::super::blame::Blamed;
@@ -12,7 +12,7 @@ use super::super::instruction::INSTRUCTION;
 use super::super::publish::Ticket;
 use super::super::runtime::{and_more, locked};
 use super::super::settings;
-use super::super::worker::{Failure, Span};
+use super::super::worker::{Failure, Occupied, Span};
 use super::ending::{Outcome, Reason};
 use super::{Engine, Event, Prediction};
 use crate::contract::{ActionChunk, CancelToken, Noise, PredictOptions, Progress};
@@ -113,12 +113,17 @@ impl Engine {
             PredictOptions { noise: Some(noise.clone()), cancel: cancel.clone(), progress };
         let observation = Arc::new(observation);
         let seen = readings.clone();
-        let ticket = Ticket { observation: observation.clone(), readings, noise, begin: now, goal };
+        let sessions = self.sessions();
+        let observed = observation.clone();
+        let ticket = Ticket { observation: observed, readings, noise, begin: now, goal, sessions };
         match model.worker.begin(observation, options, ticket) {
             Ok(()) => {
                 self.last_seen = Some((goal, seen));
                 model.shared.counters.predictions.fetch_add(1, Ordering::Relaxed);
                 self.prediction = Some(Prediction { cancel, unwanted: false });
+            }
+            Err(occupied @ Occupied::Recovering) => {
+                self.failed(goal, Reason::Backend { message: occupied.to_string() });
             }
             // One that is abandoned still runs; a worker that has ended has said so.
             Err(occupied) => warn!("no prediction was begun: {occupied}"),
@@ -131,14 +136,25 @@ impl Engine {
         self.record(ticket, &outcome);
         let wanted = prediction.is_some_and(|prediction| !prediction.unwanted) && self.active;
         match outcome {
+            Ok(_) if wanted && ticket.sessions != self.sessions() => {
+                info!(
+                    "a chunk is dropped: the device was started meanwhile, its observation is old"
+                );
+                self.count_dropped();
+            }
             Ok(chunk) if wanted => self.publish(ticket, span, chunk),
             Ok(_) | Err(Failure::Cancelled) => self.count_dropped(),
             Err(failure) => {
                 let input = self.blamed(&failure).map(|blamed| blamed.name);
-                self.failed(ticket, Reason::of_failure(&failure, input));
+                self.failed(ticket.goal, Reason::of_failure(&failure, input));
             }
         }
         self.end_goal_that_is_over();
+    }
+
+    /// Sessions of the device that have begun; 0 without one.
+    fn sessions(&self) -> u64 {
+        self.core.device().map_or(0, |device| device.sessions())
     }
 
     /// Keeps the prediction as the policy has made it, before limits change its chunk.
@@ -173,7 +189,7 @@ impl Engine {
     fn publish(&mut self, ticket: &Ticket, span: Span, mut chunk: ActionChunk) {
         let Some(model) = &self.model else { return };
         if let Err(violation) = guarded(&model.shared, &ticket.observation.state, &mut chunk) {
-            return self.failed(ticket, Reason::Limit { message: violation.to_string() });
+            return self.failed(ticket.goal, Reason::Limit { message: violation.to_string() });
         }
         match model.publishers.publish(&model.shared, ticket, &chunk, self.sequence) {
             Err(error) => warn!("the chunk could not be published: {error}"),
@@ -191,7 +207,8 @@ impl Engine {
         self.watch_goal_time(now);
     }
 
-    fn failed(&mut self, ticket: &Ticket, reason: Reason) {
+    /// A prediction for this goal has given no chunk, or could not begin.
+    fn failed(&mut self, of: Option<GoalId>, reason: Reason) {
         if let Some(model) = &self.model {
             model.shared.counters.failed_predictions.fetch_add(1, Ordering::Relaxed);
             let at_ns = self.core.clock.now().steady_ns;
@@ -200,7 +217,7 @@ impl Engine {
         if let Some(held_back) = self.failure_notes.pass() {
             warn!("no chunk: {}{}", reason.message(), and_more(held_back));
         }
-        if self.goal.as_ref().is_some_and(|goal| ticket.goal == Some(goal.id)) {
+        if self.goal.as_ref().is_some_and(|goal| of == Some(goal.id)) {
             self.end_goal(reason);
         }
     }

@@ -115,7 +115,8 @@ impl Manager {
     async fn configure(&self) -> Result<()> {
         let (core, node, events) = (&self.core, &self.node, &self.events);
         let (controller, cancel) = (self.controller.clone(), self.cancel.clone());
-        let model = Model::load(core, node, events, &self.fault, controller, cancel).await?;
+        let loaded = Model::load(core, node, events, &self.fault, controller, cancel).await;
+        let model = loaded.inspect_err(|_| core.set_device(None))?;
         self.core.set_configured(Some(model.shared.clone()));
         self.send(Event::Install(Box::new(model)))
     }
@@ -136,6 +137,7 @@ impl Manager {
 
     async fn clean_up(&self) -> Result<()> {
         self.core.set_configured(None);
+        self.core.set_device(None);
         let (back, model) = oneshot::channel();
         self.send(Event::Remove(back))?;
         if let Some(model) = model.await? {

@@ -315,7 +315,7 @@ mod tests {
         let error = declared(vec![("timeline", text("now"))]).expect_err("choice").to_string();
         assert!(error.contains("one of 'stamp', 'receive', not 'now'"), "{error}");
         let error = declared(vec![("backend", text("tt"))]).expect_err("choice").to_string();
-        assert!(error.contains("parameter 'backend' is one of 'cpu', not 'tt'"), "{error}");
+        assert!(error.contains("one of 'cpu', 'blackhole', 'sim', not 'tt'"), "{error}");
         let error =
             declared(vec![("instruction", Value::Integer(5))]).expect_err("type").to_string();
         assert!(error.contains("put it in quotes"), "{error}");

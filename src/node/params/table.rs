@@ -3,6 +3,8 @@
 use super::super::qos::{Durability, History, Reliability};
 use super::super::stop::Stop;
 use super::value::{Default, Range, Value};
+use crate::backend::blackhole::device::{DeviceKind, DeviceOptions};
+use crate::backend::blackhole::numerics::{DtypePolicy, MathFidelity};
 use crate::golden::DEFAULT_FLOOR;
 
 /// What a parameter belongs to: the node, or every camera or group of the robot that is served.
@@ -100,8 +102,43 @@ pub const TABLE: &[Entry] = &[
         Scope::Node,
         "backend",
         Default::Text("cpu"),
-        Range::Choice(&["cpu"]),
-        "What computes the chunks. cpu is the only choice so far: a backend for Tenstorrent cards is not built in yet.",
+        Range::Choice(&["cpu", DeviceKind::Card.name(), DeviceKind::Simulator.name()]),
+        "What computes the chunks: this machine's processor (cpu), a Tenstorrent Blackhole card (blackhole), or a simulator of one (sim), the library that the environment variable TT_METAL_SIMULATOR names.",
+    ),
+    fixed(
+        Scope::Node,
+        "device_id",
+        Default::Integer(0),
+        Range::Integer(0, 65_535),
+        "Backends blackhole and sim: number of the card, from 0. One node at a time can have it.",
+    ),
+    fixed(
+        Scope::Node,
+        "device_python",
+        Default::Text(""),
+        Range::Any,
+        "Backends blackhole and sim: the Python that has the packages of device/requirements.txt; empty for GR00T_DEVICE_PYTHON, or python3.",
+    ),
+    fixed(
+        Scope::Node,
+        "dtype_policy",
+        Default::Text("mixed_dit"),
+        Range::Choice(&DtypePolicy::NAMES),
+        "Backends blackhole and sim: formats of the weights. bf16 as they are in the checkpoint, mixed with those of all transformer blocks as bfp8_b, mixed_dit with those of the action head's.",
+    ),
+    fixed(
+        Scope::Node,
+        "math_fidelity",
+        Default::Text("hifi2"),
+        Range::Choice(&MathFidelity::NAMES),
+        "Backends blackhole and sim: passes of the matrix engine, so bits that it multiplies. lofi 1 pass, hifi2 2, hifi4 4.",
+    ),
+    fixed(
+        Scope::Node,
+        "watchdog_factor",
+        Default::Double(DeviceOptions::DEFAULT_WATCHDOG_FACTOR),
+        Range::Double(1.0, 1000.0),
+        "Backends blackhole and sim: a stage that takes so many times as long as 99 of 100 is given up, and the device is started again. It counts from the 20th prediction on; before, a stage of a card has 30 s.",
     ),
     fixed(
         Scope::Node,
@@ -164,7 +201,7 @@ pub const TABLE: &[Entry] = &[
         "cache_dir",
         Default::Text(""),
         Range::Any,
-        "Directory for what is computed from weights alone, which makes the next start faster; empty for GR00T_CACHE_DIR or ~/.cache/gr00t_blackhole, none for no cache.",
+        "Directory for what is computed from weights alone and for a card's compiled kernels, which makes the next start faster; empty for GR00T_CACHE_DIR or ~/.cache/gr00t_blackhole, none for no cache.",
     ),
     live(
         "instruction",

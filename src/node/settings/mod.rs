@@ -1,6 +1,7 @@
 //! Raw parameters and the checkpoint's embodiment, made into what the node is wired to.
 
 mod actions;
+mod backend;
 mod cameras;
 mod limits;
 mod poses;
@@ -12,7 +13,6 @@ use super::guard::Guard;
 use super::params::{Names, ParamError, ParamErrors, Params};
 use super::remap::Remaps;
 use super::trajectory::{ActionJoints, Start};
-use crate::backend::cpu::Numerics;
 use crate::contract::{Embodiment, Letterbox, Version};
 use crate::golden::Gate;
 use crate::history::{CameraInput, Gates, Inputs, StateInput, Timeline};
@@ -81,9 +81,10 @@ pub fn policy_options(params: &Params) -> Option<PolicyOptions> {
         letterbox: letterbox(params),
         // The range of the parameter begins at 0.
         threads: usize::try_from(params.integer("threads")).unwrap_or(0),
-        numerics: Numerics::F32,
-        device: None,
+        numerics: backend::numerics(params),
+        device: backend::device(params),
         version,
+        usual_instruction: given("instruction").map(str::to_owned),
         cache: cache(params),
     })
 }

@@ -3,11 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tt_metal_sys::{BackOff, Error, Supervisor};
+use tracing::{info, warn};
+use tt_metal_sys::{BackOff, Error, NotReady, Supervisor};
 
 use super::assets::Assets;
 use super::checks::check_indices;
 use super::session::Session;
+use super::status::{StageFacts, StatusBoard};
 use super::target::Target;
 use super::{DeviceError, DeviceOptions};
 use crate::backend::blackhole::numerics::Accumulation;
@@ -40,6 +42,7 @@ pub struct DeviceBackend {
     current: Option<(Layout, Arc<Target>)>,
     /// Number of the session, and what has run in it.
     leading: (u64, LeadingTokens),
+    board: StatusBoard,
 }
 
 impl DeviceBackend {
@@ -56,15 +59,16 @@ impl DeviceBackend {
         check_numerics(numerics)?;
         let assets = Assets::unpack(options.cache_dir.as_deref())?;
         let slot = Slot::default();
+        let board = StatusBoard::new(&options);
         let start: Start = {
-            let (slot, options) = (Arc::clone(&slot), options.clone());
+            let (slot, options, board) = (Arc::clone(&slot), options.clone(), board.clone());
             Box::new(move || {
                 let target = slot.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let Some(target) = target else {
                     let problem = "no layout has been chosen".to_owned();
                     return Err(Error::Argument { request: "start", problem });
                 };
-                Session::open(&target, &options, &assets)
+                Session::open(&target, &options, &assets, &board)
             })
         };
         let supervisor = Supervisor::new(start, BackOff::default(), options.watchdog());
@@ -80,6 +84,7 @@ impl DeviceBackend {
             supervisor,
             current: None,
             leading: (0, LeadingTokens::default()),
+            board,
         })
     }
 
@@ -100,15 +105,22 @@ impl DeviceBackend {
         Ok(target)
     }
 
-    /// Runs a named part of a request on the session.
+    /// Runs a named part of a request on the session, which is started if there is none.
     fn on_device<R>(
         &mut self,
         stage: &str,
         work: impl FnOnce(&mut Session, Duration) -> Result<R, Error>,
-    ) -> Result<R, BackendError> {
-        let done = self.supervisor.run(stage, work);
-        let stage = stage.to_owned();
-        done.map_err(|source| DeviceError::Device { stage, source }.into())
+    ) -> Result<R, DeviceError> {
+        let source = match self.supervisor.run(stage, work) {
+            Ok(done) => return Ok(done),
+            Err(source) => source,
+        };
+        let mut stage = stage.to_owned();
+        if let (NotReady::Failed(error), Some(retry_in)) = (&source, self.supervisor.retry_in()) {
+            stage = self.board.start_stage().unwrap_or(stage);
+            self.board.lost(&stage, error, retry_in);
+        }
+        Err(DeviceError::Device { stage, source })
     }
 
     /// Runs the programs of a stage one by one, up to each tap.
@@ -131,7 +143,7 @@ impl DeviceBackend {
             taps.tap(tap, view.rows, view.cols, &values);
             first = op;
         }
-        self.on_device(name, |session, _| session.run(stage, first, u32::MAX).map(|_| ()))
+        Ok(self.on_device(name, |session, _| session.run(stage, first, u32::MAX).map(|_| ()))?)
     }
 }
 
@@ -158,6 +170,29 @@ impl Backend for DeviceBackend {
 
     fn is_reference(&self) -> bool {
         false
+    }
+
+    fn device(&self) -> Option<StatusBoard> {
+        Some(self.board.clone())
+    }
+
+    fn look(&mut self) -> bool {
+        if self.supervisor.is_running() {
+            match self.on_device("idle", |session, _| session.telemetry()) {
+                Ok(telemetry) => self.board.measured(telemetry),
+                Err(error) => warn!("the device was lost: {error}"),
+            }
+        }
+        !self.supervisor.is_running() && self.current.is_some()
+    }
+
+    fn recover(&mut self) {
+        match self.on_device("start", |_, _| Ok(())) {
+            Ok(()) => info!("the device is back, session {}", self.supervisor.starts()),
+            // It is not due yet.
+            Err(DeviceError::Device { source: NotReady::Waiting { .. }, .. }) => {}
+            Err(error) => warn!("the device is not back: {error}"),
+        }
     }
 
     fn run(
@@ -194,7 +229,12 @@ impl Backend for DeviceBackend {
                     None => {
                         let event = after.take();
                         let name = kind.name();
-                        self.on_device(name, |session, limit| session.replay(stage, event, limit))?;
+                        let replay = |session: &mut Session, limit| {
+                            let took = session.replay(stage, event, limit)?;
+                            Ok(StageFacts { name, took, limit })
+                        };
+                        let ran = self.on_device(name, replay)?;
+                        self.board.ran(ran);
                     }
                 }
                 self.leading.1.finish(stage, content, &input.token_ids);

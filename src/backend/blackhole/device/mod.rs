@@ -14,8 +14,10 @@ mod image;
 mod options;
 mod program;
 mod session;
+mod status;
 mod target;
 
 pub use backend::DeviceBackend;
 pub use error::DeviceError;
-pub use options::{DeviceKind, DeviceOptions};
+pub use options::{DeviceKind, DeviceOptions, PYTHON, SIMULATOR};
+pub use status::{DeviceStatus, Loss, Phase, SessionFacts, StageFacts, StatusBoard};

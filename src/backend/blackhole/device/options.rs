@@ -11,6 +11,8 @@ use crate::backend::blackhole::grid::L1_BYTES;
 
 /// Names the library of a simulator; tt-metal heeds it as well.
 pub const SIMULATOR: &str = "TT_METAL_SIMULATOR";
+/// Names the Python that has the pinned `ttnn` wheel.
+pub const PYTHON: &str = "GR00T_DEVICE_PYTHON";
 /// Bytes of DRAM that are kept for traces.
 const TRACE_REGION_BYTES: u64 = 128 << 20;
 /// A simulator is so much slower than a card.
@@ -24,12 +26,25 @@ pub enum DeviceKind {
     Simulator,
 }
 
-impl fmt::Display for DeviceKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl DeviceKind {
+    pub const ALL: [Self; 2] = [Self::Card, Self::Simulator];
+
+    /// As backends are called.
+    pub const fn name(self) -> &'static str {
+        match self {
             DeviceKind::Card => "blackhole",
             DeviceKind::Simulator => "sim",
-        })
+        }
+    }
+
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -50,12 +65,13 @@ pub struct DeviceOptions {
 impl DeviceOptions {
     pub const DEFAULT_WATCHDOG_FACTOR: f64 = 10.0;
 
-    /// With the first Python on the path.
+    /// With the Python that [`PYTHON`] names, or the first on the path.
     pub fn new(kind: DeviceKind) -> Self {
+        let python = env::var_os(PYTHON).filter(|value| !value.is_empty());
         Self {
             kind,
             device_id: 0,
-            python: PathBuf::from("python3"),
+            python: python.map_or_else(|| PathBuf::from("python3"), PathBuf::from),
             watchdog_factor: Self::DEFAULT_WATCHDOG_FACTOR,
             cache_dir: None,
         }

@@ -2,17 +2,18 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tracing::info;
-use tt_metal_sys::protocol::{Place, Rectangle};
-use tt_metal_sys::{Buffer, Device, Error};
+use tt_metal_sys::protocol::{Place, Rectangle, Telemetry};
+use tt_metal_sys::{Buffer, Device, Error, OpenOptions, WorkerCommand};
 
 use super::DeviceError;
 use super::assets::Assets;
 use super::image::{self, Pages};
 use super::options::DeviceOptions;
 use super::program::{self, Places};
+use super::status::{StatusBoard, is_warm};
 use super::target::Target;
 use crate::backend::blackhole::grid::{BANKS, COLUMNS, Core, ROWS};
 use crate::backend::blackhole::trace::{Contents, DramMap, Origin, TraceProgram};
@@ -36,15 +37,28 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens the device and brings everything to it. What is logged says how far it is.
-    pub fn open(target: &Target, options: &DeviceOptions, assets: &Assets) -> Result<Self, Error> {
+    /// Opens the device and brings everything to it. What is logged, and the board, say how far it is.
+    pub fn open(
+        target: &Target,
+        options: &DeviceOptions,
+        assets: &Assets,
+        board: &StatusBoard,
+    ) -> Result<Self, Error> {
+        board.session_begins("open");
         let programs = target.take_programs().map_err(local)?;
+        let warm_cache = is_warm(&assets.compiled());
         let command = options.command(assets.python_path());
-        let mut device = Device::open(&command, &options.open(assets.compiled()))?;
+        let mut device = open_when_free(&command, &options.open(assets.compiled()))?;
         info!("device open: worker {}, {:?}", device.worker_pid(), device.opened().grid);
+        if !warm_cache {
+            info!("no kernels have been compiled for this device so far; this start takes longer");
+        }
+        board.opened(&device, warm_cache);
         let network = Network::of(&device).map_err(local)?;
 
+        board.starts_with("weights");
         let arena = bring_arena(&mut device, target)?;
+        board.has_arena(arena.bytes);
         let dram = &target.dram;
         let pages = dram.buffers.iter().map(|of| (of.name.as_str(), image::pages_of_buffer(of)));
         let buffers = allocate_all(&mut device, pages)?;
@@ -63,12 +77,16 @@ impl Session {
         let mut session = Self { device, dram: dram.clone(), buffers, tables, stages: Vec::new() };
         session.fill(&target.at_load().map_err(local)?)?;
         info!("weights and constants are on the device");
+        board.starts_with("programs");
         for programs in programs {
             let programs = session.build_stage(programs, &places, target.numerics, assets)?;
             session.stages.push(StagePrograms { programs, trace: 0 });
         }
+        board.starts_with("first run");
         session.run_once(target)?;
+        board.starts_with("capture");
         session.capture()?;
+        board.ready();
         Ok(session)
     }
 
@@ -168,6 +186,11 @@ impl Session {
         if wanted.is_empty() { Ok(Duration::ZERO) } else { self.device.run(&wanted) }
     }
 
+    /// State of the card.
+    pub fn telemetry(&mut self) -> Result<Telemetry, Error> {
+        self.device.telemetry()
+    }
+
     /// What stands in a view, row by row; nothing if its buffer is a table.
     pub fn read(&mut self, view: View) -> Result<Vec<f32>, Error> {
         let Some(number) = self.dram.buffer(Origin::Buffer(view.buffer)) else {
@@ -199,6 +222,22 @@ fn bytes_of<'a>(
 /// Faults on this side of the socket, which a start may find as well; none of them is the worker's.
 fn local(error: DeviceError) -> Error {
     Error::Argument { request: "start", problem: error.to_string() }
+}
+
+/// Opens a device. A session of this very process that was abandoned in the middle of a stage is waited for.
+fn open_when_free(command: &WorkerCommand, options: &OpenOptions) -> Result<Device, Error> {
+    const PAUSE: Duration = Duration::from_millis(50);
+    let start = Instant::now();
+    loop {
+        match Device::open(command, options) {
+            Err(Error::Busy { pid: Some(pid), .. })
+                if pid == std::process::id() && start.elapsed() < options.deadlines.replay =>
+            {
+                std::thread::sleep(PAUSE);
+            }
+            opened => return opened,
+        }
+    }
 }
 
 /// Coordinates of the grid on the network.

@@ -18,6 +18,8 @@ pub enum DtypePolicy {
 
 impl DtypePolicy {
     pub const ALL: [Self; 3] = [Self::Bf16, Self::Mixed, Self::MixedDit];
+    pub const NAMES: [&'static str; 3] =
+        [Self::Bf16.name(), Self::Mixed.name(), Self::MixedDit.name()];
 
     /// As on the command line.
     pub const fn name(self) -> &'static str {

@@ -15,6 +15,9 @@ pub enum MathFidelity {
 }
 
 impl MathFidelity {
+    pub const NAMES: [&'static str; 3] =
+        [Self::LoFi.name(), Self::HiFi2.name(), Self::HiFi4.name()];
+
     /// As on the command line.
     pub const fn name(self) -> &'static str {
         match self {
