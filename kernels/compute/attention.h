@@ -21,7 +21,7 @@ namespace compute {
 constexpr uint32_t CONTEXT = 2;
 // Where a tile of weights is put by, from FREE on.
 constexpr uint32_t WEIGHTS_TILE = FREE;
-constexpr uint32_t ATTENTION_BYTES = BF16_TILE;
+static_assert(WEIGHTS_TILE + BF16_TILE == FREE + ATTENTION_BYTES);
 
 // A purpose of its own behind those of products.
 constexpr uint32_t TRANSPOSED_PRODUCT = PRODUCT + 3 * DEST_TILES;

@@ -42,18 +42,15 @@ struct Product {
     uint32_t groups() const { return (end_tile - first_tile + DEST_TILES - 1) / DEST_TILES; }
 
     // Where the sums of a row of tiles are put by.
-    uint32_t partial(uint32_t row_tile) const { return scratch(FREE + (row_tile - first_tile) * F32_TILE); }
+    uint32_t partial(uint32_t row_tile) const { return scratch(FREE + (row_tile - first_tile) * SUMS_BYTES); }
+
+    // Bytes of all sums that are put by.
+    uint32_t sums_bytes() const { return groups() > 1 ? (end_tile - first_tile) * SUMS_BYTES : 0; }
 
     // Where tiles of x are rounded: behind the sums.
-    uint32_t rounded_x() const {
-        const uint32_t put_by = groups() > 1 ? end_tile - first_tile : 0;
-        return scratch(FREE + put_by * F32_TILE);
-    }
+    uint32_t rounded_x() const { return scratch(FREE + sums_bytes()); }
 
-    uint32_t scratch_bytes() const {
-        const uint32_t put_by = groups() > 1 ? end_tile - first_tile : 0;
-        return put_by * F32_TILE + (x.format == lowered::F32 ? DEST_TILES * BF16_TILE : 0);
-    }
+    uint32_t scratch_bytes() const { return sums_bytes() + (x.format == lowered::F32 ? ROUNDED_BYTES : 0); }
 };
 
 constexpr uint32_t llk_weights(uint32_t format) {

@@ -111,7 +111,7 @@ inline bool move_rows(lowered::Words words) {
         block(words[MoveRows::out], words[MoveRows::out_format], words[MoveRows::out_row_tiles]), words[MoveRows::out_row],
         arguments::l1(words[MoveRows::list]), words[MoveRows::count], words[MoveRows::columns]};
     const uint32_t motion = words[MoveRows::motion];
-    if (motion == lowered::SCATTER_ADD && free_bytes() < 2 * F32_TILE) {
+    if (motion == lowered::SCATTER_ADD && free_bytes() < ADD_ROWS_BYTES) {
         return false;
     }
 #ifdef TRISC_UNPACK

@@ -14,7 +14,7 @@ namespace compute {
 // Where pieces of the two halves are brought together, from FREE on.
 constexpr uint32_t A_PIECE = FREE;
 constexpr uint32_t B_PIECE = A_PIECE + F32_TILE;
-constexpr uint32_t ROPE_BYTES = B_PIECE + F32_TILE - FREE;
+static_assert(B_PIECE + F32_TILE == FREE + ROPE_BYTES);
 
 // A piece of some rows from `column` on as a tile: where it lies, or else in scratch.
 inline uint32_t bring_piece(const Block& x, uint32_t row_tile, const Part& part, uint32_t column, uint32_t offset) {

@@ -1,4 +1,4 @@
-// Working memory of the compute engine in L1: behind everything that instructions know of, as the arguments say.
+// Working memory of the compute engine in L1, which no instruction names; the arguments say where it is.
 #pragma once
 #include "engine.h"
 
@@ -15,6 +15,15 @@ constexpr uint32_t ROW = ONES + BF16_TILE;
 constexpr uint32_t CELLS = ROW + BF16_TILE;
 // What is left is for the instruction at hand.
 constexpr uint32_t FREE = CELLS + F32_TILE;
+
+// What instructions take of that; src/backend/blackhole/lowered/scratch.rs reserves as much.
+constexpr uint32_t NORM_BYTES = F32_TILE + 2 * BF16_TILE;
+constexpr uint32_t ROPE_BYTES = 2 * F32_TILE;
+constexpr uint32_t ATTENTION_BYTES = BF16_TILE;
+constexpr uint32_t ADD_ROWS_BYTES = 2 * F32_TILE;
+// Of a product: for each row of tiles, if there are more than dest holds, and for tiles of f32 to be rounded.
+constexpr uint32_t SUMS_BYTES = F32_TILE;
+constexpr uint32_t ROUNDED_BYTES = DEST_TILES * BF16_TILE;
 
 inline uint32_t scratch(uint32_t offset) { return arguments::l1(arguments::own(arguments::SCRATCH) + offset); }
 

@@ -8,8 +8,7 @@ namespace compute {
 constexpr uint32_t MOMENTS_TILE = FREE;
 constexpr uint32_t GAIN_TILE = MOMENTS_TILE + F32_TILE;
 constexpr uint32_t SHIFT_TILE = GAIN_TILE + BF16_TILE;
-// From FREE on.
-constexpr uint32_t NORM_BYTES = SHIFT_TILE + BF16_TILE - FREE;
+static_assert(SHIFT_TILE + BF16_TILE == FREE + NORM_BYTES);
 
 constexpr uint32_t VECTOR_ROWS = 4;
 

@@ -14,13 +14,13 @@ use gr00t_blackhole::prepared::Cache;
 use super::tiny::{Reference, Tiny, place_of};
 
 /// Least correlation of the actions with the CPU's.
-const LEAST_PCC: f64 = 0.9999;
+pub const LEAST_PCC: f64 = 0.9999;
 /// Of what any instruction on the way writes. The matrix engine's sums differ by about 3e-4 of a product's typical size, and a
 /// stage adds up the differences of all that it has computed before.
 const LEAST_PCC_ON_THE_WAY: f64 = 0.9995;
 
 /// Whether there is a simulator; says so if not.
-fn simulator() -> bool {
+pub fn simulator() -> bool {
     let found = env::var_os("TT_METAL_SIMULATOR").is_some();
     if !found {
         eprintln!("passed over: TT_METAL_SIMULATOR names no simulator");
@@ -28,18 +28,23 @@ fn simulator() -> bool {
     found
 }
 
-fn device(version: Version) -> DeviceBackend {
-    let (checkpoint, model) = Tiny::new(version).tapped();
-    let cpu = CpuBackend::load(Arc::clone(&checkpoint), model, 1, &Cache::default(), None).unwrap();
+/// Of a simulator, with the Python of the environment.
+pub fn options() -> DeviceOptions {
     let mut options = DeviceOptions::new(DeviceKind::Simulator);
     if let Some(python) = env::var_os("GR00T_DEVICE_PYTHON") {
         options.python = python.into();
     }
     options.cache_dir = Some(env::temp_dir().join("gr00t_blackhole_device_tests"));
-    DeviceBackend::new(cpu, CardNumerics::default(), options).unwrap_or_else(|e| panic!("{e}"))
+    options
 }
 
-fn correlation(a: &[f32], b: &[f32]) -> f64 {
+fn device(version: Version) -> DeviceBackend {
+    let (checkpoint, model) = Tiny::new(version).tapped();
+    let cpu = CpuBackend::load(Arc::clone(&checkpoint), model, 1, &Cache::default(), None).unwrap();
+    DeviceBackend::new(cpu, CardNumerics::default(), options()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+pub fn correlation(a: &[f32], b: &[f32]) -> f64 {
     let mean = |x: &[f32]| x.iter().map(|v| f64::from(*v)).sum::<f64>() / x.len() as f64;
     let (mean_a, mean_b) = (mean(a), mean(b));
     let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);

@@ -6,6 +6,7 @@ mod device;
 mod equality;
 mod lowering;
 mod mutations;
+mod small;
 mod tiny;
 mod trace_faults;
 mod trace_plans;

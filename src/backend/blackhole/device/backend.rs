@@ -8,11 +8,12 @@ use tt_metal_sys::{BackOff, Error, NotReady, Supervisor};
 
 use super::assets::Assets;
 use super::checks::check_indices;
-use super::session::{Session, Target};
+use super::session::Session;
 use super::status::{StageFacts, StatusBoard};
+use super::target::Target;
 use super::{DeviceError, DeviceOptions};
 use crate::backend::blackhole::numerics::Accumulation;
-use crate::backend::blackhole::trace::{DramMap, of_request};
+use crate::backend::blackhole::trace::of_request;
 use crate::backend::cpu::card::CardNumerics;
 use crate::backend::cpu::{CpuBackend, Numerics};
 use crate::backend::leading::LeadingTokens;
@@ -95,16 +96,9 @@ impl DeviceBackend {
         // They may have been set since.
         check_numerics(self.numerics)?;
         let program = self.model.request(&self.checkpoint, layout)?;
-        let dram = DramMap::of(&program);
-        let target = Arc::new(Target {
-            program,
-            dram,
-            checkpoint: Arc::clone(&self.checkpoint),
-            constants: Arc::clone(&self.constants),
-            numerics: self.numerics,
-        });
         // What cannot be lowered is the request's fault and costs no session.
-        target.lower()?;
+        let (checkpoint, constants) = (Arc::clone(&self.checkpoint), Arc::clone(&self.constants));
+        let target = Arc::new(Target::new(program, checkpoint, constants, self.numerics)?);
         self.supervisor.stop();
         *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&target));
         self.current = Some((layout, Arc::clone(&target)));

@@ -15,6 +15,7 @@ mod options;
 mod program;
 mod session;
 mod status;
+mod target;
 
 pub use backend::DeviceBackend;
 pub use error::DeviceError;

@@ -12,14 +12,12 @@ use tt_metal_sys::protocol::{
 use super::assets::Assets;
 use super::image::Pages;
 use crate::backend::blackhole::grid::{BANKS, COLUMNS, Core, Noc, ROWS, rectangles};
-use crate::backend::blackhole::lowered::{Engine, Instruction, L1Map, Lowered, STREAMS, Segment};
+use crate::backend::blackhole::lowered::{Engine, Instruction, Lowered, SCRATCH, STREAMS, Segment};
 use crate::backend::blackhole::numerics::MathFidelity;
 
 /// Semaphores of every core; the kernels keep the last one for themselves.
 const SEMAPHORES: u32 = 16;
-/// Bytes of L1 behind the streams that the compute kernel keeps what it is working on in.
-pub const SCRATCH_BYTES: u32 = 128 * 1024;
-/// Streams and scratch begin at multiples of this.
+/// Streams begin at multiples of this.
 const ALIGNMENT: u32 = 64;
 
 /// Where things lie on the card, for all programs.
@@ -60,11 +58,6 @@ fn core_streams(segments: &[Segment], core: usize) -> Vec<u8> {
     let steps = segments.iter().flat_map(|segment| segment.streams[core].0.iter().flatten());
     let words = steps.flat_map(|step| step.instruction.encode(step.op));
     words.flat_map(u32::to_le_bytes).collect()
-}
-
-/// Address of the scratch.
-fn scratch(map: &L1Map) -> u32 {
-    map.bytes_to_end().next_multiple_of(ALIGNMENT)
 }
 
 /// The program, whose streams lie at `streams` in the banks.
@@ -186,10 +179,13 @@ fn own_arguments(lowered: &Lowered, number: usize, streams: u32, pages: Pages) -
     let core = &lowered.cores[number];
     let banks = u32::from(BANKS);
     let (bank, row) = (number as u32 % banks, number as u32 / banks);
-    let region = core.map.regions.iter().find(|region| region.name == STREAMS);
-    let (address, bytes) = region.map_or((0, 0), |region| (region.address, region.bytes));
-    let mut words = vec![bank, streams + row * pages.page_bytes, address, bytes];
-    words.extend([scratch(&core.map), SCRATCH_BYTES]);
+    let region = |name| match core.map.region(name) {
+        Some(region) => [region.address, region.bytes],
+        None => [0, 0],
+    };
+    let mut words = vec![bank, streams + row * pages.page_bytes];
+    words.extend(region(STREAMS));
+    words.extend(region(SCRATCH));
     words.extend(match core.ring {
         Some(ring) => [ring.address, ring.slots, ring.packets, ring.freed],
         None => [0, 1, 0, 0],
@@ -207,7 +203,7 @@ fn own_arguments(lowered: &Lowered, number: usize, streams: u32, pages: Pages) -
 mod tests {
     use super::*;
     use crate::backend::blackhole::lowered::{
-        BlockFormat, CoreProgram, DramBuffer, PacketRing, Semaphore as Counter, Streams,
+        BlockFormat, CoreProgram, DramBuffer, L1Map, PacketRing, Semaphore as Counter, Streams,
     };
 
     const ARGUMENTS: &str = include_str!("../../../../kernels/arguments.h");
@@ -242,6 +238,7 @@ mod tests {
         let core = |x, bytes| {
             let mut map = L1Map::default();
             map.add("block", 2048);
+            map.add(SCRATCH, 8192);
             map.add(STREAMS, bytes);
             CoreProgram {
                 core: Core::new(x, 3),
@@ -283,8 +280,8 @@ mod tests {
         let pages = Pages { page_bytes: 128, pages: 2 };
         let own = own_arguments(&lowered, 1, 4096, pages);
         assert_eq!((own[at("STREAMS_BANK")], own[at("STREAMS_SOURCE")]), (1, 4096));
-        assert_eq!((own[at("STREAMS")], own[at("STREAMS_BYTES")]), (2048, 128));
-        assert_eq!((own[at("SCRATCH")], own[at("SCRATCH_BYTES")]), (2176, SCRATCH_BYTES));
+        assert_eq!((own[at("STREAMS")], own[at("STREAMS_BYTES")]), (2048 + 8192, 128));
+        assert_eq!((own[at("SCRATCH")], own[at("SCRATCH_BYTES")]), (2048, 8192));
         assert_eq!((own[at("RING")], own[at("RING_SLOTS")]), (96, 4));
         assert_eq!((own[at("RING_PACKETS")], own[at("RING_FREED")]), (2, 3));
         assert_eq!((own[at("BANK")], own[at("SEGMENTS")]), (0, 1));

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tracing::info;
@@ -13,24 +12,13 @@ use super::DeviceError;
 use super::assets::Assets;
 use super::image::{self, Pages};
 use super::options::DeviceOptions;
-use super::program::{self, Places, SCRATCH_BYTES};
+use super::program::{self, Places};
 use super::status::{StatusBoard, is_warm};
+use super::target::Target;
 use crate::backend::blackhole::grid::{BANKS, COLUMNS, Core, ROWS};
-use crate::backend::blackhole::trace::{Contents, DramMap, Origin, TracePlan, TraceSource, lower};
+use crate::backend::blackhole::trace::{Contents, DramMap, Origin, TraceProgram};
 use crate::backend::cpu::card::CardNumerics;
-use crate::checkpoint::Checkpoint;
-use crate::prepared::Values;
-use crate::program::{Program, View};
-
-/// What is to be run: the program of a layout with all that it needs.
-pub struct Target {
-    pub program: Program,
-    pub checkpoint: Arc<Checkpoint>,
-    pub constants: Arc<Values>,
-    pub numerics: CardNumerics,
-    /// Where inputs belong.
-    pub dram: DramMap,
-}
+use crate::program::View;
 
 /// A stage on the device.
 struct StagePrograms {
@@ -48,14 +36,6 @@ pub struct Session {
     stages: Vec<StagePrograms>,
 }
 
-impl Target {
-    pub fn lower(&self) -> Result<TracePlan<'_>, DeviceError> {
-        let policy = self.numerics.policy;
-        let source = TraceSource { program: &self.program, checkpoint: &self.checkpoint, policy };
-        Ok(lower(&source)?)
-    }
-}
-
 impl Session {
     /// Opens the device and brings everything to it. What is logged, and the board, say how far it is.
     pub fn open(
@@ -65,7 +45,7 @@ impl Session {
         board: &StatusBoard,
     ) -> Result<Self, Error> {
         board.session_begins("open");
-        let plan = target.lower().map_err(local)?;
+        let programs = target.take_programs().map_err(local)?;
         let warm_cache = is_warm(&assets.compiled());
         let command = options.command(assets.python_path());
         let mut device = open_when_free(&command, &options.open(assets.compiled()))?;
@@ -77,32 +57,29 @@ impl Session {
         let network = Network::of(&device).map_err(local)?;
 
         board.starts_with("weights");
-        let arena = bring_arena(&mut device, &plan, target)?;
+        let arena = bring_arena(&mut device, target)?;
         board.has_arena(arena.bytes);
-        let pages =
-            plan.dram().buffers.iter().map(|of| (of.name.as_str(), image::pages_of_buffer(of)));
+        let dram = &target.dram;
+        let pages = dram.buffers.iter().map(|of| (of.name.as_str(), image::pages_of_buffer(of)));
         let buffers = allocate_all(&mut device, pages)?;
-        let pages =
-            plan.dram().tables.iter().map(|of| (of.name.as_str(), image::pages_of_table(of)));
+        let pages = dram.tables.iter().map(|of| (of.name.as_str(), image::pages_of_table(of)));
         let tables = allocate_all(&mut device, pages)?;
-        let l1 = allocate_l1(&mut device, &plan)?;
+        let l1 = allocate_l1(&mut device, target.l1_bytes)?;
         let places = Places {
             l1: address(&l1),
             arena: address(&arena),
-            buffers: places_of(&buffers, plan.dram().buffers.iter().map(image::pages_of_buffer)),
-            tables: places_of(&tables, plan.dram().tables.iter().map(image::pages_of_table)),
+            buffers: places_of(&buffers, dram.buffers.iter().map(image::pages_of_buffer)),
+            tables: places_of(&tables, dram.tables.iter().map(image::pages_of_table)),
             columns: network.columns,
             rows: network.rows,
         };
 
-        let mut session =
-            Self { device, dram: plan.dram().clone(), buffers, tables, stages: Vec::new() };
-        let contents = plan.at_load(&target.checkpoint, &target.constants);
-        session.fill(&contents.map_err(|error| local(error.into()))?)?;
+        let mut session = Self { device, dram: dram.clone(), buffers, tables, stages: Vec::new() };
+        session.fill(&target.at_load().map_err(local)?)?;
         info!("weights and constants are on the device");
         board.starts_with("programs");
-        for stage in 0..target.program.stages.len() {
-            let programs = session.build_stage(&plan, stage, &places, target.numerics, assets)?;
+        for programs in programs {
+            let programs = session.build_stage(programs, &places, target.numerics, assets)?;
             session.stages.push(StagePrograms { programs, trace: 0 });
         }
         board.starts_with("first run");
@@ -131,15 +108,13 @@ impl Session {
 
     fn build_stage(
         &mut self,
-        plan: &TracePlan<'_>,
-        stage: usize,
+        lowered: Vec<TraceProgram>,
         places: &Places,
         numerics: CardNumerics,
         assets: &Assets,
     ) -> Result<Vec<(u32, u32)>, Error> {
         let mut programs = Vec::new();
-        for made in plan.programs(stage).map_err(|error| local(error.into()))? {
-            let made = made.map_err(|error| local(error.into()))?;
+        for made in lowered {
             let streams = program::streams(&made.lowered);
             let stored = allocate(&mut self.device, &made.name, streams.pages)?;
             self.device.upload(&stored, 0, &streams.bytes)?;
@@ -319,9 +294,8 @@ fn allocate_all<'a>(
 }
 
 /// The same place on every core, for the largest program.
-fn allocate_l1(device: &mut Device, plan: &TracePlan<'_>) -> Result<Buffer, Error> {
-    let largest = plan.report().stages.iter().map(|stage| stage.l1_bytes).max().unwrap_or_default();
-    let bytes_per_core = largest.next_multiple_of(64) + SCRATCH_BYTES;
+fn allocate_l1(device: &mut Device, largest: u32) -> Result<Buffer, Error> {
+    let bytes_per_core = largest.next_multiple_of(64);
     let end = [u32::from(COLUMNS) - 1, u32::from(ROWS) - 1];
     let cores = Rectangle { start: [0, 0], end };
     device.allocate("l1", Place::L1 { bytes_per_core, cores })
@@ -336,13 +310,9 @@ fn places_of(buffers: &[Buffer], pages: impl Iterator<Item = Pages>) -> Vec<(u32
     buffers.iter().zip(pages).map(|(buffer, pages)| (address(buffer), pages.page_bytes)).collect()
 }
 
-fn bring_arena(
-    device: &mut Device,
-    plan: &TracePlan<'_>,
-    target: &Target,
-) -> Result<Buffer, Error> {
+fn bring_arena(device: &mut Device, target: &Target) -> Result<Buffer, Error> {
     let arena =
-        plan.arena().image(&target.checkpoint).map_err(|error| local(DeviceError::Arena(error)))?;
+        target.arena.image(&target.checkpoint).map_err(|error| local(DeviceError::Arena(error)))?;
     let Pages { page_bytes, pages } = image::pages_of_arena(&arena);
     let buffer = allocate(device, "arena", Pages { page_bytes, pages })?;
     let row_bytes = u64::from(page_bytes) * u64::from(BANKS);

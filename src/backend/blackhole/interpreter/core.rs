@@ -11,7 +11,7 @@ use super::report::Counters;
 use super::tiles::{Part, Tiles, decode, encode};
 use crate::backend::blackhole::grid::L1_ALIGNMENT;
 use crate::backend::blackhole::lowered::{
-    BlockFormat, CoreProgram, PACKET_BYTES, PacketRing, Region, STREAMS,
+    BlockFormat, CoreProgram, PACKET_BYTES, PacketRing, Region,
 };
 use crate::backend::blackhole::numerics::tile::SIDE;
 
@@ -77,7 +77,7 @@ impl<'a> CoreState<'a> {
             let (address, bytes) = (u32::try_from(address).ok()?, u32::try_from(bytes).ok()?);
             self.program.map.holding(address, bytes)
         };
-        if holding().is_some_and(|region| region.name != STREAMS) {
+        if holding().is_some_and(|region| !region.is_of_kernels()) {
             return Ok(address as usize);
         }
         let first = u32::try_from(address).ok().and_then(|at| self.program.map.holding(at, 1));

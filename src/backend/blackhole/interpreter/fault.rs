@@ -31,6 +31,11 @@ pub enum Fault {
     WrongEngine { place: Box<Place> },
     #[error("{place}: one of its sizes is zero")]
     Nothing { place: Box<Place> },
+    #[error(
+        "{place}: it needs {needed} bytes of scratch memory, the core's region for it {}",
+        region.map_or("does not exist".to_owned(), |region| format!("has {region}"))
+    )]
+    Scratch { place: Box<Place>, needed: u32, region: Option<u32> },
     #[error("{place}: core {core} is no core of the program")]
     NoCore { place: Box<Place>, core: Core },
     #[error("{place}: core {core} has {count} semaphores and none of number {semaphore}")]

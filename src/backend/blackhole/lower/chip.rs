@@ -220,12 +220,12 @@ impl Chip {
         self.segments.push(Segment { name: name.to_owned(), first_pass, passes, streams });
     }
 
-    /// Gives every core a region for its streams, and checks the memory of all.
+    /// Gives every core regions for its streams and scratch memory, and checks the memory of all.
     pub fn check(&mut self) -> Result<(), LowerError> {
         for index in 0..self.cores.len() {
-            let bytes = self.segments.iter().map(|segment| segment.streams[index].bytes()).sum();
-            self.add_region(index, "streams", bytes);
-            let core = &self.cores[index];
+            let streams = self.segments.iter().map(|segment| &segment.streams[index]);
+            let core = &mut self.cores[index];
+            core.map.add_kernel_regions(streams);
             core.map.check(core.core)?;
         }
         Ok(())

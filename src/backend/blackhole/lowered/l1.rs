@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::LayoutFault;
-use crate::backend::blackhole::grid::{Core, L1_ALIGNMENT, L1_BYTES};
+use super::{LayoutFault, SCRATCH, Streams};
+use crate::backend::blackhole::grid::{Core, DRAM_READ_ALIGNMENT, L1_ALIGNMENT, L1_BYTES};
 
 /// Name of the region that holds the streams of the core's engines.
 pub const STREAMS: &str = "streams";
@@ -19,6 +19,11 @@ pub struct Region {
 impl Region {
     pub fn end(&self) -> u32 {
         self.address + self.bytes
+    }
+
+    /// Whether it is the kernels' alone, so that no instruction may name a place in it.
+    pub fn is_of_kernels(&self) -> bool {
+        [STREAMS, SCRATCH].contains(&self.name.as_str())
     }
 }
 
@@ -43,6 +48,23 @@ impl L1Map {
     pub fn add_at(&mut self, name: &str, address: u32, bytes: u32) -> u32 {
         self.regions.push(Region { name: name.to_owned(), address, bytes });
         address
+    }
+
+    /// Adds the regions that the kernels of a core need for its streams, of all segments. DRAM can be read to both.
+    pub fn add_kernel_regions<'a>(&mut self, streams: impl Iterator<Item = &'a Streams>) {
+        let (mut bytes, mut scratch) = (0, 0);
+        for streams in streams {
+            bytes += streams.bytes();
+            scratch = scratch.max(streams.scratch_bytes());
+        }
+        for (name, bytes) in [(SCRATCH, scratch), (STREAMS, bytes)] {
+            let address = self.bytes_to_end().next_multiple_of(DRAM_READ_ALIGNMENT);
+            self.add_at(name, address, bytes);
+        }
+    }
+
+    pub fn region(&self, name: &str) -> Option<&Region> {
+        self.regions.iter().find(|region| region.name == name)
     }
 
     /// The region that holds these bytes, wholly.
@@ -88,6 +110,7 @@ impl L1Map {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::blackhole::lowered::{COMPUTE_SCRATCH, Engine, Instruction};
 
     const CORE: Core = Core::new(1, 2);
 
@@ -98,6 +121,22 @@ mod tests {
         assert_eq!(map.check(CORE), Ok(()));
         assert_eq!(map.holding(40, 8).map(|region| region.name.as_str()), Some("b"));
         assert_eq!(map.holding(40, 9), None);
+    }
+
+    #[test]
+    fn kernels_have_regions_of_their_own() {
+        let mut streams = Streams::default();
+        streams.push(Engine::Compute, 0, Instruction::EndStream {});
+        let mut map = L1Map::default();
+        map.add("a", 20);
+        map.add_kernel_regions([&streams, &streams].into_iter());
+        let found = map.regions.iter().map(|of| (of.name.as_str(), of.address, of.bytes));
+        let expected = [("a", 0, 20), (SCRATCH, 64, COMPUTE_SCRATCH), (STREAMS, 64 + 8192, 128)];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        assert_eq!(
+            map.regions.iter().map(Region::is_of_kernels).collect::<Vec<_>>(),
+            [false, true, true]
+        );
     }
 
     #[test]

@@ -3,9 +3,11 @@
 mod field;
 mod instruction;
 mod l1;
+mod scratch;
 
 pub use instruction::{INSTRUCTION_BYTES, Instruction, WORDS};
 pub use l1::{L1Map, Region, STREAMS};
+pub use scratch::{COMPUTE_SCRATCH, NORM_SCRATCH, SCRATCH, matmul_scratch};
 use serde::Serialize;
 
 use super::grid::Core;

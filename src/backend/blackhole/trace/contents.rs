@@ -6,13 +6,13 @@ use half::bf16;
 
 use super::memory::{DramMap, Origin};
 use super::{TraceError, TracePlan};
-use crate::backend::blackhole::arena::{ArenaError, weight_values};
+use crate::backend::blackhole::arena::weight_values;
 use crate::backend::blackhole::lowered::DramTable;
 use crate::backend::blackhole::numerics::round_to_bf16;
 use crate::checkpoint::Checkpoint;
 use crate::encode::ModelInput;
 use crate::prepared::Values;
-use crate::program::{BufferId, BufferSource, BufferSpec, IndexSpec, Input, Program, WeightId};
+use crate::program::{BufferSource, BufferSpec, IndexSpec, Input, Program};
 
 /// Contents of a buffer or table in DRAM.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,61 +24,67 @@ pub enum Contents<'a> {
 }
 
 impl TracePlan<'_> {
-    /// Constants of the program, what the prepare program has exported, and weights that are not in the arena.
-    ///
-    /// # Errors
-    /// An export is missing or has another size; a weight is not in the checkpoint.
+    /// What no request changes; see [`at_load`].
     pub fn at_load<'b>(
         &'b self,
         checkpoint: &Checkpoint,
         exports: &'b Values,
     ) -> Result<Vec<Contents<'b>>, TraceError> {
-        let mut contents = Vec::new();
-        for (number, origin) in (0..).zip(&self.dram().buffer_origins) {
-            let values = match origin {
-                Origin::Buffer(buffer) => self.constant(*buffer, exports)?,
-                Origin::Weight(weight) => Some(Cow::Owned(self.weight(checkpoint, *weight)?)),
-                Origin::Index(_) => None,
-            };
-            contents.extend(values.map(|values| Contents::Buffer { number, values }));
-        }
-        for (number, origin) in (0..).zip(&self.dram().table_origins) {
-            let Origin::Weight(weight) = origin else { continue };
-            let spec = &self.tables.program.weights[weight.0];
-            let values = weight_values(checkpoint, spec).map_err(TraceError::Arena)?;
-            let stored = values.chunks_exact(spec.cols).map(|row| row.to_vec());
-            let bytes = rows(&self.dram().tables[number as usize], stored);
-            contents.push(Contents::Table { number, bytes });
-        }
-        Ok(contents)
+        at_load(self.tables.program, self.dram(), checkpoint, exports)
     }
 
     /// The inputs of a request; see [`of_request`].
     pub fn of_request<'b>(&self, input: &'b ModelInput) -> Result<Vec<Contents<'b>>, TraceError> {
         of_request(self.tables.program, self.dram(), input)
     }
+}
 
-    /// Values of a buffer that no request changes; `None` for all others.
-    fn constant<'b>(
-        &'b self,
-        buffer: BufferId,
-        exports: &'b Values,
-    ) -> Result<Option<Cow<'b, [f32]>>, TraceError> {
-        let spec = &self.tables.program.buffers[buffer.0];
-        match &spec.source {
-            BufferSource::Constant(values) => Ok(Some(Cow::Borrowed(values))),
-            BufferSource::Import(name) => {
-                let values = exports.get(name);
-                check_size(name, spec.rows * spec.cols, values.map_or(0, Vec::len))?;
-                Ok(values.map(|values| Cow::Borrowed(values.as_slice())))
+/// Constants of the program, what the prepare program has exported, and weights that are not in the arena.
+///
+/// # Errors
+/// An export is missing or has another size; a weight is not in the checkpoint.
+pub fn at_load<'a>(
+    program: &'a Program,
+    dram: &DramMap,
+    checkpoint: &Checkpoint,
+    exports: &'a Values,
+) -> Result<Vec<Contents<'a>>, TraceError> {
+    let mut contents = Vec::new();
+    for (number, origin) in (0..).zip(&dram.buffer_origins) {
+        let values = match origin {
+            Origin::Buffer(buffer) => constant(&program.buffers[buffer.0], exports)?,
+            Origin::Weight(weight) => {
+                let values = weight_values(checkpoint, &program.weights[weight.0])?;
+                Some(Cow::Owned(values.iter().map(|value| value.to_f32()).collect()))
             }
-            BufferSource::Scratch | BufferSource::Input(_) => Ok(None),
-        }
+            Origin::Index(_) => None,
+        };
+        contents.extend(values.map(|values| Contents::Buffer { number, values }));
     }
+    for (number, origin) in (0..).zip(&dram.table_origins) {
+        let Origin::Weight(weight) = origin else { continue };
+        let spec = &program.weights[weight.0];
+        let values = weight_values(checkpoint, spec)?;
+        let stored = values.chunks_exact(spec.cols).map(|row| row.to_vec());
+        let bytes = rows(&dram.tables[number as usize], stored);
+        contents.push(Contents::Table { number, bytes });
+    }
+    Ok(contents)
+}
 
-    fn weight(&self, checkpoint: &Checkpoint, weight: WeightId) -> Result<Vec<f32>, ArenaError> {
-        let values = weight_values(checkpoint, &self.tables.program.weights[weight.0])?;
-        Ok(values.iter().map(|value| value.to_f32()).collect())
+/// Values of a buffer that no request changes; `None` for all others.
+fn constant<'a>(
+    spec: &'a BufferSpec,
+    exports: &'a Values,
+) -> Result<Option<Cow<'a, [f32]>>, TraceError> {
+    match &spec.source {
+        BufferSource::Constant(values) => Ok(Some(Cow::Borrowed(values))),
+        BufferSource::Import(name) => {
+            let values = exports.get(name);
+            check_size(name, spec.rows * spec.cols, values.map_or(0, Vec::len))?;
+            Ok(values.map(|values| Cow::Borrowed(values.as_slice())))
+        }
+        BufferSource::Scratch | BufferSource::Input(_) => Ok(None),
     }
 }
 

@@ -22,7 +22,7 @@ mod weights;
 mod written;
 
 pub use checks::TileFault;
-pub use contents::{Contents, of_request};
+pub use contents::{Contents, at_load, of_request};
 pub use error::{OpPlace, TraceError};
 pub use memory::{DramMap, Origin};
 pub use report::{StageReport, TraceReport};
@@ -63,8 +63,16 @@ pub struct TracePlan<'a> {
     report: TraceReport,
 }
 
-/// Lowers every instruction of every stage, once, to know that each has a program.
+/// Lowers every instruction of every stage, to know that each has a program.
 pub fn lower<'a>(source: &TraceSource<'a>) -> Result<TracePlan<'a>, TraceError> {
+    lower_each(source, |_, _| {})
+}
+
+/// As [`lower`]; `keep` is handed every program with the number of its stage.
+pub fn lower_each<'a>(
+    source: &TraceSource<'a>,
+    mut keep: impl FnMut(usize, TraceProgram),
+) -> Result<TracePlan<'a>, TraceError> {
     let TraceSource { program, checkpoint, policy } = *source;
     let dram = DramMap::of(program);
     let weights = Weights::plan(program, checkpoint, policy)?;
@@ -77,6 +85,7 @@ pub fn lower<'a>(source: &TraceSource<'a>) -> Result<TracePlan<'a>, TraceError> 
             let lowered = lowered?;
             plan.check(number, &lowered)?;
             report.add(&lowered.lowered);
+            keep(number, lowered);
         }
         plan.report.stages.push(report);
     }
@@ -111,6 +120,11 @@ impl TracePlan<'_> {
         let buffer = out.and_then(|out| self.dram().buffer(Origin::Buffer(out.buffer)));
         let area = out.zip(buffer).map(|(out, buffer)| Area::of(buffer, out));
         checks::check(&program.lowered, area).map_err(|fault| TraceError::Tiles { place, fault })
+    }
+
+    /// The arena, and what else has to stand in DRAM.
+    pub fn into_memory(self) -> (ArenaPlan, DramMap) {
+        (self.tables.weights.arena, self.tables.dram)
     }
 
     /// What the programs take.

@@ -8,7 +8,7 @@ use super::weights::{Vector, Weights};
 use super::written::{Written, fills_tile};
 use crate::backend::blackhole::grid::{Core, L1_BYTES};
 use crate::backend::blackhole::lowered::{
-    BlockFormat, CoreProgram, DramBuffer, Instruction, L1Map, Lowered, PacketRing, STREAMS, Segment,
+    BlockFormat, CoreProgram, DramBuffer, Instruction, L1Map, Lowered, PacketRing, Segment,
 };
 use crate::backend::blackhole::numerics::tile::{FACE, SIDE};
 use crate::program::{Program, View, WeightId};
@@ -60,17 +60,14 @@ impl<'a> ProgramWriter<'a> {
         address
     }
 
-    /// How often `each` bytes fit behind the regions that there are, with `others` that are still to come and the streams; an
-    /// error if they do not fit once.
-    pub fn room(&self, others: u32, each: u32) -> Result<usize, TraceError> {
-        let taken = self.map.bytes_to_end() + others + STREAM_BYTES;
-        match L1_BYTES.saturating_sub(taken) / each {
-            0 => {
-                let (place, needed) = (self.place, u64::from(taken) + u64::from(each));
-                Err(TraceError::TooLarge { place, needed, limit: L1_BYTES })
-            }
-            count => Ok(count as usize),
-        }
+    /// How many of something, at most `most`, have room behind the regions that there are, with streams; `bytes` says what so
+    /// many take, scratch memory included. An error if there is no room for one.
+    pub fn room(&self, most: usize, bytes: impl Fn(usize) -> u32) -> Result<usize, TraceError> {
+        let taken = u64::from(self.map.bytes_to_end() + STREAM_BYTES);
+        let needed = |count: usize| taken + u64::from(bytes(count));
+        let count = (1..=most).rev().find(|count| needed(*count) <= u64::from(L1_BYTES));
+        let (place, needed) = (self.place, needed(1));
+        count.ok_or(TraceError::TooLarge { place, needed, limit: L1_BYTES })
     }
 
     /// A region for a block.
@@ -297,7 +294,7 @@ impl<'a> ProgramWriter<'a> {
                 continue;
             }
             let mut map = self.map.clone();
-            map.add(STREAMS, writer.streams.bytes());
+            map.add_kernel_regions(std::iter::once(&writer.streams));
             map.check(writer.core).map_err(|fault| TraceError::Layout { place, fault })?;
             let (core, ring) = (writer.core, self.ring);
             cores.push(CoreProgram { core, map, semaphores: semaphores(), ring, bank: None });

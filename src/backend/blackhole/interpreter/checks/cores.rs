@@ -6,7 +6,7 @@ use crate::backend::blackhole::grid::{Core, KERNEL_RING_BYTES};
 use crate::backend::blackhole::interpreter::Binaries;
 use crate::backend::blackhole::interpreter::fault::Fault;
 use crate::backend::blackhole::lowered::{
-    CoreProgram, Engine, Lowered, PACKET_BYTES, PacketRing, STREAMS,
+    CoreProgram, Engine, Lowered, PACKET_BYTES, PacketRing, Region, STREAMS,
 };
 
 /// Bytes of a semaphore in the ring for kernels.
@@ -39,8 +39,7 @@ pub fn check(program: &Lowered, binaries: Binaries) -> Result<(), Fault> {
 
 fn check_streams(program: &Lowered, index: usize, core: &CoreProgram) -> Result<(), Fault> {
     let bytes = program.segments.iter().map(|segment| segment.streams[index].bytes()).sum();
-    let region = core.map.regions.iter().find(|region| region.name == STREAMS);
-    let region = region.map(|region| region.bytes);
+    let region = core.map.region(STREAMS).map(|region| region.bytes);
     if bytes > region.unwrap_or(0) {
         return Err(Fault::Streams { core: core.core, bytes, region });
     }
@@ -72,7 +71,7 @@ fn check_ring(core: &CoreProgram, ring: PacketRing) -> Result<(), Fault> {
         return fault(format!("has {} slots", ring.slots));
     };
     let region = core.map.holding(ring.address, bytes);
-    if region.is_none_or(|region| region.name == STREAMS) {
+    if region.is_none_or(Region::is_of_kernels) {
         return fault(format!("takes {bytes} bytes at {}, which are no region", ring.address));
     }
     let count = core.semaphores.len();

@@ -4,7 +4,7 @@ use super::{check_semaphore, find};
 use crate::backend::blackhole::grid::{Noc, Rectangle};
 use crate::backend::blackhole::interpreter::fault::Fault;
 use crate::backend::blackhole::interpreter::place::At;
-use crate::backend::blackhole::lowered::{CoreProgram, Instruction, Lowered, STREAMS};
+use crate::backend::blackhole::lowered::{CoreProgram, Instruction, Lowered};
 
 pub fn check(program: &Lowered, at: At<'_>, instruction: &Instruction) -> Result<(), Fault> {
     match *instruction {
@@ -19,7 +19,7 @@ pub fn check(program: &Lowered, at: At<'_>, instruction: &Instruction) -> Result
             check_rectangle(at, rectangle, noc)?;
             check_receivers(program, at, rectangle, |core| {
                 let region = core.map.holding(target, bytes)?;
-                (region.name != STREAMS).then_some(region.name.as_str())
+                (!region.is_of_kernels()).then_some(region.name.as_str())
             })
         }
         _ => Ok(()),

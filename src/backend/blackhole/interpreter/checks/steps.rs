@@ -3,7 +3,7 @@
 use super::{check_semaphore, find_at};
 use crate::backend::blackhole::interpreter::fault::Fault;
 use crate::backend::blackhole::interpreter::place::At;
-use crate::backend::blackhole::lowered::{CoreProgram, Engine, Instruction, Lowered};
+use crate::backend::blackhole::lowered::{CoreProgram, Engine, Instruction, Lowered, SCRATCH};
 
 pub fn check(
     program: &Lowered,
@@ -17,6 +17,7 @@ pub fn check(
     if sizes(instruction).contains(&0) {
         return Err(Fault::Nothing { place: at.place() });
     }
+    check_scratch(at, core, instruction)?;
     match *instruction {
         Instruction::Wait { semaphore, .. } => check_semaphore(at, core, semaphore),
         Instruction::Signal { core: target, semaphore, .. } => {
@@ -43,6 +44,15 @@ fn check_ring(at: At<'_>, core: &CoreProgram) -> Result<(), Fault> {
         Some(_) => Ok(()),
         None => Err(Fault::NoRing { place: at.place(), core: core.core }),
     }
+}
+
+fn check_scratch(at: At<'_>, core: &CoreProgram, instruction: &Instruction) -> Result<(), Fault> {
+    let needed = instruction.scratch_bytes();
+    let region = core.map.region(SCRATCH).map(|region| region.bytes);
+    if needed > region.unwrap_or(0) {
+        return Err(Fault::Scratch { place: at.place(), needed, region });
+    }
+    Ok(())
 }
 
 /// Engines that can run an instruction.

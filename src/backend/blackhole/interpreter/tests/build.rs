@@ -6,7 +6,7 @@ use crate::backend::blackhole::grid::Core;
 use crate::backend::blackhole::interpreter::{Fault, Machine, Schedule};
 use crate::backend::blackhole::lowered::{
     BlockFormat, CoreProgram, DramBuffer, DramTable, Engine, Instruction, L1Map, Lowered,
-    PacketRing, STREAMS, Segment, Semaphore, Step, Streams,
+    PacketRing, SCRATCH, STREAMS, Segment, Semaphore, Step, Streams,
 };
 use crate::backend::cpu::card::CardNumerics;
 
@@ -23,6 +23,8 @@ pub struct Built {
 
 /// Semaphores of compute cores and their streams are few here.
 const STREAM_BYTES: u32 = 4096;
+/// Enough for whatever is computed here.
+const SCRATCH_BYTES: u32 = 64 * 1024;
 
 impl Built {
     pub fn new() -> Self {
@@ -54,6 +56,7 @@ impl Built {
         for (name, bytes) in regions {
             map.add(name, *bytes);
         }
+        map.add(SCRATCH, SCRATCH_BYTES);
         map.add(STREAMS, STREAM_BYTES);
         let semaphores = semaphores
             .iter()

@@ -3,10 +3,13 @@
 use super::build::{signal, wait};
 use super::relay::{self, BYSTANDER, BYSTANDER_AT, HUB, HUB_AT, RECEIVERS, SENDER};
 use super::single::{self, CORE};
-use super::{fault, norm};
+use super::{fault, norm, product};
 use crate::backend::blackhole::grid::{Core, KERNEL_RING_BYTES};
 use crate::backend::blackhole::interpreter::{Binaries, Fault, Machine, Schedule};
-use crate::backend::blackhole::lowered::{Engine, Instruction, LayoutFault, Step};
+use crate::backend::blackhole::lowered::{
+    BlockFormat, Engine, Instruction, LayoutFault, PACKET_BYTES, SCRATCH, STREAMS, Step,
+};
+use crate::backend::cpu::card::CardNumerics;
 
 #[test]
 fn a_swapped_semaphore_starves_its_core() {
@@ -83,6 +86,33 @@ fn memory_has_to_work_out() {
     assert!(matches!(fault(&built), Fault::SegmentCores { expected: 5, found: 4, .. }));
 }
 
+/// The first fault of a program where a core has so many bytes of scratch memory.
+fn with_scratch(mut built: super::build::Built, core: usize, bytes: u32) -> Option<Fault> {
+    let regions = &mut built.program.cores[core].map.regions;
+    let scratch = regions.iter_mut().find(|region| region.name == SCRATCH).unwrap();
+    scratch.bytes = bytes;
+    built.run(&mut Schedule::round_robin()).err()
+}
+
+#[test]
+fn every_instruction_has_its_scratch_memory() {
+    let needed = single::attention(None).find(0, Engine::Compute, "Attention").scratch_bytes();
+    assert_eq!(with_scratch(single::attention(None), 0, needed), None);
+    let found = with_scratch(single::attention(None), 0, needed - 64).unwrap();
+    assert!(matches!(found, Fault::Scratch { region: Some(region), .. } if region == needed - 64));
+    let text = found.to_string();
+    assert!(text.contains("Attention") && text.contains("10240 bytes of scratch"), "{text}");
+
+    let streamed = || product::built(CardNumerics::default(), BlockFormat::F32);
+    assert_eq!(with_scratch(streamed(), product::READER, PACKET_BYTES), None);
+    let found = with_scratch(streamed(), product::READER, PACKET_BYTES - 64);
+    assert!(matches!(found, Some(Fault::Scratch { needed: PACKET_BYTES, .. })));
+
+    let mut built = single::attention(None);
+    built.program.cores[0].map.regions.retain(|region| region.name != SCRATCH);
+    assert!(matches!(fault(&built), Fault::Scratch { region: None, .. }));
+}
+
 #[test]
 fn binaries_and_semaphores_share_their_room() {
     let built = relay::built();
@@ -108,7 +138,11 @@ fn engines_stay_in_their_regions() {
     let found = zero(64, 4096);
     assert!(found.to_string().contains("they begin in 'out'"), "{found}");
     assert!(matches!(found, Fault::OutsideRegion { address: 64, bytes: 4096, .. }));
-    assert!(matches!(zero(4096, 16), Fault::OutsideRegion { .. }), "streams are not data");
+    let built = relay::built();
+    for region in [SCRATCH, STREAMS] {
+        let address = built.address(SENDER, region);
+        assert!(matches!(zero(address, 16), Fault::OutsideRegion { .. }), "{region} is no data");
+    }
     assert!(matches!(zero(1 << 30, 16), Fault::OutsideRegion { nearest: None, .. }));
     let send = |step, count, target| Instruction::Send {
         address: 0,

@@ -1,6 +1,6 @@
 //! Norms: a core has part of a row of tiles of the result, and reads all of what is summed up over.
 
-use crate::backend::blackhole::lowered::{BlockFormat, Instruction, NormScaling};
+use crate::backend::blackhole::lowered::{BlockFormat, Instruction, NORM_SCRATCH, NormScaling};
 use crate::backend::blackhole::numerics::tile::SIDE;
 use crate::backend::blackhole::trace::core::Block;
 use crate::backend::blackhole::trace::error::TraceError;
@@ -254,7 +254,7 @@ fn lay_out(
     let row_tiles = program.block("rows of vectors", BlockFormat::Bf16, 1, row_tiles);
     let staging = program.region("staging", 2 * BlockFormat::F32.tile_bytes());
     let out = program.block("out", out_format, 1, widest.min(STRIP));
-    program.room(0, widest as u32 * x_format.tile_bytes())?;
+    program.room(1, |_| widest as u32 * x_format.tile_bytes() + NORM_SCRATCH)?;
     let x = program.block("x", x_format, 1, widest);
     Ok(Regions { x, staging, gain, shift, row_tiles, out })
 }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::backend::blackhole::lowered::{BlockFormat, Instruction};
+use crate::backend::blackhole::lowered::{BlockFormat, COMPUTE_SCRATCH, Instruction};
 use crate::backend::blackhole::trace::core::Block;
 use crate::backend::blackhole::trace::error::TraceError;
 use crate::backend::blackhole::trace::geometry::{Area, TileRange, by_rows};
@@ -231,7 +231,8 @@ pub fn reshape(program: &mut ProgramWriter<'_>, x: View, out: View) -> Result<()
     // A row of tiles of the result is made from as many rows as are side by side, which need not begin at a tile.
     let x_row_tiles = group + 1;
     let each = x_row_tiles as u32 * program.format(x).tile_bytes();
-    program.room(STRIP as u32 * BlockFormat::F32.tile_bytes(), (STRIP as u32 + 1) * each)?;
+    let strip = STRIP as u32 * BlockFormat::F32.tile_bytes();
+    program.room(1, |_| strip + (STRIP as u32 + 1) * each + COMPUTE_SCRATCH)?;
     let block = program.block("x", program.format(x), x_row_tiles, STRIP + 1);
     strips(program, out, |program, core, strip| {
         for member in 0..group {

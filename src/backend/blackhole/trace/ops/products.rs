@@ -5,7 +5,7 @@
 //! they come again for the next rows.
 
 use crate::backend::blackhole::arena::PACKET_BYTES;
-use crate::backend::blackhole::lowered::{BlockFormat, Instruction};
+use crate::backend::blackhole::lowered::{BlockFormat, Instruction, matmul_scratch};
 use crate::backend::blackhole::numerics::{TileFormat, tile::SIDE};
 use crate::backend::blackhole::trace::core::{Block, RING_SLOTS};
 use crate::backend::blackhole::trace::error::TraceError;
@@ -115,7 +115,11 @@ fn lay_out(
     let bias_tiles = program.block("bias tiles", BlockFormat::Bf16, 1, 1);
     let a_row = (inputs as u32 + 1) * x_format.tile_bytes() + out_format.tile_bytes();
     // Staging has a row more: what is moved there need not begin at a tile.
-    let height = program.room(x_format.tile_bytes(), a_row)?.min(share);
+    let bytes = |height: usize| {
+        let height = height as u32;
+        x_format.tile_bytes() + height * a_row + matmul_scratch(height, x_format)
+    };
+    let height = program.room(share, bytes)?;
     let x = program.block("x", x_format, height, inputs);
     let staging = program.region("staging", (height as u32 + 1) * x_format.tile_bytes());
     let out = program.block("out", out_format, height, 1);

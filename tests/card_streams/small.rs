@@ -1,0 +1,133 @@
+//! A small program on a simulated device, again and again: what a replay leaves behind must not change the next one.
+
+use std::sync::Arc;
+
+use gr00t_blackhole::backend::Backend;
+use gr00t_blackhole::backend::blackhole::device::DeviceBackend;
+use gr00t_blackhole::backend::cpu::card::CardNumerics;
+use gr00t_blackhole::backend::cpu::{CpuBackend, Numerics};
+use gr00t_blackhole::checkpoint::{Checkpoint, CheckpointError};
+use gr00t_blackhole::contract::{PredictOptions, Version};
+use gr00t_blackhole::encode::ModelInput;
+use gr00t_blackhole::prepared::Cache;
+use gr00t_blackhole::program::{
+    ACTIONS, Activation, BufferId, BufferSource, BufferSpec, Input, Layout, ModelPrograms, Op,
+    Program, Stage, StageKind, WeightId, WeightSpec,
+};
+
+use super::device::{LEAST_PCC, correlation, options, simulator};
+use super::tiny::Tiny;
+
+const RUNS: usize = 1000;
+/// More than a tile, and no whole number of them.
+const ROWS: usize = 40;
+
+/// A product with a norm and a sum behind it.
+#[derive(Clone)]
+struct Small {
+    weight: WeightSpec,
+}
+
+impl ModelPrograms for Small {
+    fn prepare(&self, _: &Checkpoint) -> Result<Program, CheckpointError> {
+        Ok(self.program(Vec::new(), Vec::new(), Vec::new()))
+    }
+
+    fn request(&self, _: &Checkpoint, _: Layout) -> Result<Program, CheckpointError> {
+        let (inputs, outputs) = (self.weight.inputs(), self.weight.outputs());
+        let buffer = |name: &str, cols, source| BufferSpec {
+            name: name.to_owned(),
+            rows: ROWS,
+            cols,
+            source,
+        };
+        let buffers = vec![
+            buffer("noise", inputs, BufferSource::Input(Input::Noise)),
+            buffer("product", outputs, BufferSource::Scratch),
+            buffer("norm", outputs, BufferSource::Scratch),
+            buffer(ACTIONS, outputs, BufferSource::Scratch),
+        ];
+        let mut program = self.program(buffers, vec![self.weight.clone()], Vec::new());
+        let [x, product, norm, actions] = [0, 1, 2, 3].map(|number| program.view(BufferId(number)));
+        let (weight, activation) = (WeightId(0), Activation::Silu);
+        program.stages = vec![Stage {
+            kind: StageKind::Denoise,
+            leading_tokens: None,
+            ops: vec![
+                Op::Linear { x, weight, bias: None, activation, out: product },
+                Op::LayerNorm { x: product, affine: None, modulation: None, eps: 1e-5, out: norm },
+                Op::Copy { x: norm, out: actions },
+                Op::AddScaled { x: product, factor: 0.5, out: actions },
+            ],
+        }];
+        program.exports = vec![(ACTIONS.to_owned(), BufferId(3))];
+        Ok(program)
+    }
+}
+
+impl Small {
+    fn program(
+        &self,
+        buffers: Vec<BufferSpec>,
+        weights: Vec<WeightSpec>,
+        stages: Vec<Stage>,
+    ) -> Program {
+        let version = Version::N16;
+        Program { version, buffers, indices: Vec::new(), weights, stages, exports: Vec::new() }
+    }
+}
+
+/// The first weight of a product in the denoise stage of a tiny network, and its checkpoint.
+fn small() -> (Arc<Checkpoint>, Small) {
+    let tiny = Tiny::new(Version::N16);
+    let program = tiny.request();
+    let stage = program.stages.iter().find(|stage| stage.kind == StageKind::Denoise).unwrap();
+    let weight = stage.ops.iter().find_map(|op| match op {
+        Op::Linear { weight, .. } => Some(program.weights[weight.0].clone()),
+        _ => None,
+    });
+    (tiny.checkpoint, Small { weight: weight.unwrap() })
+}
+
+fn input(small: &Small) -> ModelInput {
+    let count = ROWS * small.weight.inputs();
+    let value = |i: usize| ((i * 2_654_435_761) % 1009) as f32 / 504.5 - 1.0;
+    ModelInput {
+        pixels: Vec::new(),
+        images: 0,
+        grid: [0, 0],
+        token_ids: vec![1],
+        image_token: 0,
+        state: Vec::new(),
+        noise: (0..count).map(value).collect(),
+    }
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+#[test]
+fn a_thousand_replays_give_the_same_bits() {
+    if !simulator() {
+        return;
+    }
+    let (checkpoint, small) = small();
+    let load = || {
+        let model = Box::new(small.clone());
+        CpuBackend::load(Arc::clone(&checkpoint), model, 1, &Cache::default(), None).unwrap()
+    };
+    let (input, numerics) = (input(&small), CardNumerics::default());
+    let predict = PredictOptions::default();
+    let mut cpu = load().with_numerics(Numerics::Card(numerics));
+    let expected = cpu.run(&input, &predict, None).unwrap().actions;
+    let mut device = DeviceBackend::new(load(), numerics, options()).unwrap();
+    let first = device.run(&input, &predict, None).unwrap().actions;
+    let found = correlation(&first, &expected);
+    assert!(found >= LEAST_PCC, "PCC {found}");
+    for number in 2..=RUNS {
+        let again = device.run(&input, &predict, None).unwrap().actions;
+        assert_eq!(bits(&again), bits(&first), "run {number}");
+    }
+    println!("{RUNS} runs, PCC {found}");
+}
