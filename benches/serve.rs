@@ -121,7 +121,7 @@ fn measure(version: Version) -> Taken {
     let (_stop, stopped) = watch::channel(false);
     let any = ([127, 0, 0, 1], 0).into();
     let lock = Lock::find(None).expect("the lock file");
-    let identity = Identity::on_the_cpu(version, lock.release(version).expect("a release"), false);
+    let identity = Identity::new(version, lock.release(version).expect("a release"), None, "cpu");
     let app = App::new(engine.clone(), identity, http::Limits::default(), None);
     let server = runtime.block_on(http::Server::bind(any, app)).expect("a port");
     let http = HttpClient::new(&format!("http://{}", server.address().expect("a port")), None);

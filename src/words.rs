@@ -38,6 +38,29 @@ pub fn names(names: &[impl AsRef<str>]) -> String {
     quoted.join(", ")
 }
 
+/// Characters of a sentence that are kept of its begin and of its end, where it is too long for anybody to read.
+const BRIEF_BEGIN: usize = 600;
+const BRIEF_END: usize = 300;
+
+/// A sentence that may hold what somebody else has written: in one line, without control characters, and not too long.
+pub fn brief(text: &str) -> String {
+    let begin = text.char_indices().nth(BRIEF_BEGIN).map_or(text.len(), |(at, _)| at);
+    let end = text.char_indices().rev().nth(BRIEF_END - 1).map_or(0, |(at, _)| at);
+    if begin < end {
+        format!("{} ... {}", without_controls(&text[..begin]), without_controls(&text[end..]))
+    } else {
+        without_controls(text)
+    }
+}
+
+fn without_controls(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown
+}
+
 /// A number and what it counts: `1 thread`, `2 threads`.
 pub fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
@@ -46,6 +69,18 @@ pub fn counted(count: u64, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_others_have_written_stays_in_one_short_line() {
+        assert_eq!(brief("a\nb\u{1b}[2Jé"), "a\\nb\\u{1b}[2Jé");
+        assert_eq!(brief(""), "");
+        let fits = "é".repeat(BRIEF_BEGIN + BRIEF_END);
+        assert_eq!(brief(&fits), fits);
+        let long = format!("first {} last", "x".repeat(1 << 20));
+        let cut = brief(&long);
+        assert!(cut.starts_with("first x") && cut.ends_with("x last"), "{cut}");
+        assert_eq!(cut.chars().count(), BRIEF_BEGIN + BRIEF_END + " ... ".len());
+    }
 
     #[test]
     fn numbers_are_short_and_not_changed() {

@@ -21,10 +21,12 @@ mod synth;
 mod weights;
 
 use std::borrow::Cow;
+use std::env::var_os;
 use std::io::{ErrorKind, Write};
 
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::builder::Resettable;
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::layer::Identity;
 
@@ -121,12 +123,23 @@ fn write_result(out: &mut impl Write, text: &str) -> anyhow::Result<()> {
 #[error("{0}")]
 pub struct WrongUsage(pub String);
 
+/// An environment variable that is set to nothing counts as unset, as in files where a service's variables wait to be filled in.
+fn heed_set_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |arg: &Arg| {
+        arg.get_env().is_some_and(|name| var_os(name).is_some_and(|value| value.is_empty()))
+    };
+    let command =
+        command.mut_args(|arg| if is_empty(&arg) { arg.env(Resettable::Reset) } else { arg });
+    command.mut_subcommands(heed_set_variables)
+}
+
 /// Parses the arguments of this process and runs the subcommand.
 ///
 /// # Errors
 /// Whatever the subcommand reports, as one sentence.
 pub fn run() -> anyhow::Result<()> {
-    let cli = Cli::parse();
+    let arguments = heed_set_variables(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&arguments).unwrap_or_else(|error| error.exit());
     cli.start_log()?;
     match cli.command {
         #[cfg(feature = "ros")]
@@ -155,8 +168,6 @@ pub fn run() -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -1,20 +1,21 @@
 //! `serve`: the policy for those who are not on ROS.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use tracing::warn;
 
 use super::WrongUsage;
 use super::policy_args::PolicyArgs;
 use crate::golden;
-use crate::policy::open_snapshot;
+use crate::policy::{choose_embodiment, open_snapshot};
 use crate::serve::environment::Environment;
 use crate::serve::http::Identity;
-use crate::serve::{ModelOptions, Token, engine, http, run, zmq};
+use crate::serve::{ModelOptions, Token, check_layout, engine, http, run, zmq};
 use crate::weights::lock::Lock;
 
 /// Answer requests over HTTP, as in the public serving documents, and those of GR00T's own clients over ZeroMQ.
@@ -28,17 +29,17 @@ pub struct ServeArgs {
     #[command(flatten)]
     policy: PolicyArgs,
     /// Address of the HTTP server; a port of 0 is any free one. Default: 127.0.0.1:20000, unless there is --zmq.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "IP:PORT", value_parser = |text: &str| address(text, "http://", DEFAULT_HTTP))]
     http: Option<SocketAddr>,
     /// Address of the server for the policy clients of N1.5, N1.6 and N1.7, which is 127.0.0.1:5555 by their default.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "IP:PORT", value_parser = |text: &str| address(text, "tcp://", DEFAULT_ZMQ))]
     zmq: Option<SocketAddr>,
     /// Let ZeroMQ clients end this process with `kill`.
     #[arg(long, requires = "zmq")]
     allow_kill: bool,
     /// Secret that clients show: over HTTP as `Authorization: Bearer TOKEN`, on every path but /health; over ZeroMQ as
     /// `api_token`.
-    #[arg(long, env = "GR00T_HTTP_TOKEN", hide_env_values = true)]
+    #[arg(long, env = "GR00T_HTTP_TOKEN", hide_env_values = true, value_parser = NonEmptyStringValueParser::new())]
     token: Option<String>,
     /// Requests that wait for the one that is computed; more are refused (HTTP: 503).
     #[arg(long, default_value_t = engine::Limits::default().queue, value_parser = queue)]
@@ -78,6 +79,18 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 /// Where HTTP is served if nothing else is asked for.
 const DEFAULT_HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 20_000);
+/// Where clients of GR00T's own server ask if nothing else is told.
+const DEFAULT_ZMQ: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5555);
+
+/// Reads an address, with or without its scheme; of a name, the first address, of the older kind if there is one.
+fn address(text: &str, scheme: &str, example: SocketAddr) -> Result<SocketAddr, String> {
+    let place = text.strip_prefix(scheme).unwrap_or(text).trim_end_matches('/');
+    let wrong = |why: String| format!("{why}; give IP:PORT, such as {example}");
+    let found: Vec<SocketAddr> =
+        place.to_socket_addrs().map_err(|error| wrong(error.to_string()))?.collect();
+    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    first.copied().ok_or_else(|| wrong("the name has no address".to_owned()))
+}
 
 pub fn run(args: &ServeArgs) -> anyhow::Result<()> {
     let options = args.options()?;
@@ -87,7 +100,13 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<()> {
 impl ServeArgs {
     fn options(&self) -> anyhow::Result<run::Options> {
         let mut policy = self.policy.options()?;
-        let version = open_snapshot(&policy)?.version();
+        let snapshot = open_snapshot(&policy)?;
+        let version = snapshot.version();
+        let embodiment =
+            choose_embodiment(&snapshot, &policy).map_err(|error| WrongUsage(error.to_string()))?;
+        let layout = self.layout.clone().filter(|layout| !layout.is_empty());
+        check_layout(version, &embodiment.tag, layout.as_deref())
+            .map_err(|error| WrongUsage(error.to_string()))?;
         let lock = Lock::find(None)?;
         let release = lock.release(version)?;
         let variables: BTreeMap<String, String> = std::env::vars_os()
@@ -103,15 +122,14 @@ impl ServeArgs {
         if let (0, Some(threads)) = (policy.threads, environment.threads) {
             policy.threads = threads;
         }
-        let identity =
-            Identity::on_the_cpu(version, release, policy.snapshot.as_os_str().is_empty());
-        let token = self.token.as_deref().filter(|token| !token.is_empty());
+        let own = (!policy.snapshot.as_os_str().is_empty()).then(|| snapshot.dir());
+        let identity = Identity::new(version, release, own, policy.backend_name());
         Ok(run::Options {
             engine: engine::Limits {
                 queue: self.queue,
                 deadline: Duration::from_secs_f64(self.deadline),
             },
-            token: token.map(Token::new),
+            token: self.token.as_deref().map(Token::new),
             http: self.http_address().map(|address| self.http(address, identity)),
             zmq: self.zmq.map(|address| self.zmq(address)),
             model: ModelOptions {
@@ -120,7 +138,7 @@ impl ServeArgs {
                 floor: self.floor,
                 golden: self.golden.clone(),
                 default_seed: self.default_seed,
-                layout: self.layout.clone().filter(|layout| !layout.is_empty()),
+                layout,
             },
         })
     }
@@ -145,5 +163,24 @@ impl ServeArgs {
         let held_bytes = limits.held_bytes.max(message_bytes);
         let limits = zmq::Limits { message_bytes, held_bytes, ..limits };
         run::Zmq { address, allow_kill: self.allow_kill, limits }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_may_have_a_scheme_or_a_name() {
+        let read = |text: &str| address(text, "tcp://", DEFAULT_ZMQ);
+        let here = "127.0.0.1:5555".parse().expect("an address");
+        for text in ["127.0.0.1:5555", "tcp://127.0.0.1:5555", "localhost:5555"] {
+            assert_eq!(read(text), Ok(here), "{text}");
+        }
+        assert_eq!(read("[::1]:0"), Ok("[::1]:0".parse().expect("an address")));
+        for text in ["127.0.0.1", "5555", "http://127.0.0.1:5555", "", "127.0.0.1:65536"] {
+            let refused = read(text).expect_err(text);
+            assert!(refused.contains("give IP:PORT, such as 127.0.0.1:5555"), "{text}: {refused}");
+        }
     }
 }

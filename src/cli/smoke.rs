@@ -1,6 +1,6 @@
 //! `smoke`: whether a running server answers its demonstration as it should.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::serve::smoke;
 #[derive(Debug, Args)]
 pub struct ServerArgs {
     /// Address of the server.
-    #[arg(long, default_value = "http://127.0.0.1:20000")]
+    #[arg(long, default_value = "http://127.0.0.1:20000", value_parser = url)]
     pub url: String,
     /// The server's token.
     #[arg(long, env = "GR00T_HTTP_TOKEN", hide_env_values = true)]
@@ -28,9 +28,22 @@ pub struct ServerArgs {
     pub out: Option<PathBuf>,
 }
 
+/// Reads a URL; one without a scheme is taken for HTTP's.
+fn url(text: &str) -> Result<String, String> {
+    let wrong = || "a URL is needed, such as http://127.0.0.1:20000".to_owned();
+    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let rest =
+        whole.strip_prefix("http://").or(whole.strip_prefix("https://")).ok_or_else(wrong)?;
+    if rest.is_empty() || rest.contains(char::is_whitespace) { Err(wrong()) } else { Ok(whole) }
+}
+
 impl ServerArgs {
-    /// The server, once it is ready.
+    /// The server, once it is ready. That the report can be written is seen to first.
     pub fn client(&self) -> anyhow::Result<Client> {
+        if let Some(path) = &self.out {
+            let file = File::options().append(true).create(true).open(path);
+            file.with_context(|| format!("cannot write {}", path.display()))?;
+        }
         let token = self.token.clone().filter(|token| !token.is_empty());
         let client = Client::new(&self.url, token);
         let mut told = String::new();
@@ -73,4 +86,18 @@ pub fn run(args: &SmokeArgs) -> anyhow::Result<()> {
         bail!("the server does not pass: {}", report.failures.join("; "));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_needs_no_scheme() {
+        assert_eq!(url("localhost:20000").as_deref(), Ok("http://localhost:20000"));
+        assert_eq!(url("https://robot/policy").as_deref(), Ok("https://robot/policy"));
+        for wrong in ["", "tcp://127.0.0.1:5555", "http://", "a b"] {
+            assert!(url(wrong).expect_err(wrong).contains("http://127.0.0.1:20000"));
+        }
+    }
 }

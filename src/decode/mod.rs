@@ -54,6 +54,28 @@ pub fn decode(
     Ok(groups)
 }
 
+/// That every relative group can be composed onto `state`, which is known before anything is predicted.
+///
+/// # Errors
+/// As [`decode`], for the state.
+pub fn check_state(
+    embodiment: &Embodiment,
+    state: &BTreeMap<String, Vec<f64>>,
+) -> Result<(), DecodeError> {
+    for spec in &embodiment.action {
+        match &spec.reference {
+            ActionReference::Absolute | ActionReference::Delta => {}
+            ActionReference::RelativeJoint { state_group } => {
+                reference_values(embodiment, spec, state_group, state)?;
+            }
+            ActionReference::RelativePose { state_group, format } => {
+                reference_pose(embodiment, spec, state_group, *format, state)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 fn check_shape(
     embodiment: &Embodiment,
     prediction: &[f32],
@@ -119,11 +141,7 @@ fn make_absolute(
                 let (group, format, dim) = (spec.name.clone(), *format, spec.dim);
                 return Err(DecodeError::PoseWidth { group, format, dim });
             }
-            let reference = reference_values(embodiment, spec, state_group, state)?;
-            let reference = Pose::from_state(*format, &reference).map_err(|problem| {
-                let (group, state_group) = (spec.name.clone(), state_group.clone());
-                DecodeError::StatePose { group, state_group, problem }
-            })?;
+            let reference = reference_pose(embodiment, spec, state_group, *format, state)?;
             for (step, columns) in values.chunks_exact_mut(spec.dim).enumerate() {
                 let relative = Pose::from_action(*format, columns).map_err(|problem| {
                     DecodeError::ActionPose { group: spec.name.clone(), step, problem }
@@ -133,6 +151,21 @@ fn make_absolute(
             Ok(())
         }
     }
+}
+
+/// The observed pose that a relative group refers to.
+fn reference_pose(
+    embodiment: &Embodiment,
+    spec: &ActionGroupSpec,
+    name: &str,
+    format: PoseFormat,
+    state: &BTreeMap<String, Vec<f64>>,
+) -> Result<Pose, DecodeError> {
+    let values = reference_values(embodiment, spec, name, state)?;
+    Pose::from_state(format, &values).map_err(|problem| {
+        let (group, state_group) = (spec.name.clone(), name.to_owned());
+        DecodeError::StatePose { group, state_group, problem }
+    })
 }
 
 /// The observed values that a relative group refers to, `[spec.dim]`.

@@ -123,7 +123,7 @@ pub fn compare(
     let predicted = policy.predict_with_taps(&observation, &predict, Some(&mut kept));
     let no_chunk = |run, error: PolicyError, tap| match error {
         // It has nothing to do with numbers.
-        error @ PolicyError::Observation(_) => FidelityError::from(error),
+        error @ (PolicyError::Observation(_) | PolicyError::State(_)) => FidelityError::from(error),
         error => FidelityError::NoChunk { run, error: Box::new(error), tap },
     };
     let reference =

@@ -100,6 +100,9 @@ pub enum PolicyError {
     Encoder(#[from] EncodeError),
     #[error("observation refused: {0}")]
     Observation(EncodeError),
+    /// No chunk could be composed onto the observed state.
+    #[error("observation refused: {0}")]
+    State(DecodeError),
     #[error(transparent)]
     Backend(#[from] BackendError),
     #[error("chunk refused: {0}")]
@@ -344,6 +347,7 @@ impl Policy {
         let encoded = debug_span!("stage", stage = "encode")
             .in_scope(|| self.encoder.encode(observation, &noise));
         let input = encoded.map_err(PolicyError::Observation)?;
+        decode::check_state(&self.embodiment, &observation.state).map_err(PolicyError::State)?;
         let encode_time = start.elapsed();
         self.last_layout = Some(input.layout());
         let output = self.backend.run(input, options, taps)?;

@@ -9,6 +9,8 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
+use crate::throttle::{Throttle, WARNING_PERIOD, and_more};
+
 /// Before the next try where no connection can be accepted, as when all file descriptors are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -33,13 +35,14 @@ pub async fn serve<C>(
 {
     let places = Arc::new(Semaphore::new(limits.limit));
     let mut connections = JoinSet::new();
+    let mut warnings = Throttle::new(WARNING_PERIOD);
     loop {
         let accepted = tokio::select! {
             biased;
             () = stopped(&mut stop) => break,
             // Finished tasks are forgotten as they end.
             Some(_) = connections.join_next() => continue,
-            accepted = accept(&listener, &places) => accepted,
+            accepted = accept(&listener, &places, &mut warnings) => accepted,
         };
         let Some((stream, place)) = accepted else { continue };
         let connection = connection(stream, stop.clone());
@@ -69,12 +72,15 @@ pub async fn stopped(stop: &mut watch::Receiver<bool>) {
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
+    warnings: &mut Throttle,
 ) -> Option<(TcpStream, OwnedSemaphorePermit)> {
     let place = places.clone().acquire_owned().await.ok()?;
     match listener.accept().await {
         Ok((stream, _)) => Some((stream, place)),
         Err(error) => {
-            warn!("no connection can be accepted: {error}");
+            if let Some(held_back) = warnings.pass() {
+                warn!("no connection can be accepted: {error}{}", and_more(held_back));
+            }
             sleep(ACCEPT_PAUSE).await;
             None
         }

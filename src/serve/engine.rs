@@ -9,6 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use tracing::{error, info};
 
 use super::model::Model;
+use super::times::Times;
 use crate::contract::{ActionChunk, CancelToken, Noise, Observation, PredictOptions};
 use crate::policy::{Policy, PolicyError};
 use crate::program::Layout;
@@ -102,6 +103,7 @@ pub struct Engine {
     jobs: mpsc::Sender<Job>,
     stage: watch::Receiver<Stage>,
     limits: Limits,
+    times: Times,
 }
 
 /// Tells how the engine's thread ended; an error means that no policy was loaded.
@@ -136,7 +138,7 @@ impl Engine {
             // Nobody listens once the server is gone.
             let _ = ended.send(result);
         })?;
-        Ok((Self { jobs, stage: seen, limits }, end))
+        Ok((Self { jobs, stage: seen, limits, times: Times::default() }, end))
     }
 
     pub fn stage(&self) -> Stage {
@@ -172,6 +174,11 @@ impl Engine {
     /// Requests that have a place in the queue.
     pub fn waiting(&self) -> usize {
         self.jobs.max_capacity() - self.jobs.capacity()
+    }
+
+    /// Where servers note how long their predictions took.
+    pub fn times(&self) -> &Times {
+        &self.times
     }
 
     /// Takes a place in the queue, before the work of reading an observation is done in vain.

@@ -14,8 +14,9 @@ mod model;
 mod room;
 pub mod run;
 pub mod smoke;
+pub mod times;
 mod token;
 pub mod zmq;
 
-pub use model::{Demo, Model, ModelError, ModelOptions, documented_robot};
+pub use model::{Demo, Model, ModelError, ModelOptions, check_layout, documented_robot};
 pub use token::Token;

@@ -240,6 +240,14 @@ fn remembered(count: InstructionTokens) -> InstructionTokens {
     })
 }
 
+/// That a layout which is asked for is one of the robot.
+///
+/// # Errors
+/// It is not; the error names those that are.
+pub fn check_layout(version: Version, tag: &str, wanted: Option<&str>) -> Result<(), ModelError> {
+    layout(version, tag, wanted).map(|_| ())
+}
+
 /// Name and text limit of the layout that is served: the one that is wanted, or the first of the robot. A robot that the
 /// documents do not serve has one of its own name, without a limit.
 fn layout(

@@ -52,7 +52,7 @@ impl Cache {
 
     /// The folder of a repository `owner/name`.
     pub fn repo(&self, repo: &str) -> RepoCache {
-        let name = format!("models--{}", repo.replace('/', "--"));
+        let name = repo_folder(repo);
         RepoCache { dir: self.root.join(&name), locks: self.root.join(".locks").join(name) }
     }
 }
@@ -167,6 +167,11 @@ impl RepoCache {
         };
         made.and_then(|()| fs::rename(&new, &place)).map_err(failed)
     }
+}
+
+/// The folder of a repository such as `nvidia/GR00T-N1.6-3B`.
+pub fn repo_folder(repo: &str) -> String {
+    format!("models--{}", repo.replace('/', "--"))
 }
 
 #[cfg(test)]

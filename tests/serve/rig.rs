@@ -110,7 +110,7 @@ impl Rig {
             Engine::start(setup.engine, move || load(&options)).expect("a thread");
         let lock = Lock::parse(BUILT_IN, Origin::BuiltIn).expect("the built-in lock file");
         let release = lock.release(version).expect("a release");
-        let identity = Identity::on_the_cpu(version, release, false);
+        let identity = Identity::new(version, release, None, "cpu");
         let app = App::new(engine.clone(), identity, setup.http, setup.token);
         let runtime = Runtime::new().expect("a runtime");
         let address = "127.0.0.1:0".parse().expect("an address");

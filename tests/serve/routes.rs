@@ -91,7 +91,7 @@ fn metrics_count_answers() {
     for line in [
         "gr00t_http_requests_total{route=\"/predict\",status=\"200\"} 1",
         "gr00t_http_requests_total{route=\"/predict\",status=\"422\"} 1",
-        "gr00t_predict_duration_seconds_count 1",
+        "gr00t_predict_duration_seconds_count{server=\"http\"} 1",
         "gr00t_stage_duration_seconds_count{stage=\"vision\"} 1",
         "gr00t_queue_waiting 0",
         "gr00t_ready 1",

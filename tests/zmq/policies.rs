@@ -113,7 +113,7 @@ fn both_servers_ask_one_policy_and_answer_the_same() {
     let folder = TempDir::new().unwrap();
     let (engine, mut policy) = policies(Version::N16, folder.path());
     let lock = Lock::parse(BUILT_IN, Origin::BuiltIn).unwrap();
-    let identity = Identity::on_the_cpu(Version::N16, lock.release(Version::N16).unwrap(), false);
+    let identity = Identity::new(Version::N16, lock.release(Version::N16).unwrap(), None, "cpu");
     let app = App::new(engine.clone(), identity, http::Limits::default(), None);
     let any = ([127, 0, 0, 1], 0).into();
     let server = runtime().block_on(http::Server::bind(any, app)).unwrap();

@@ -73,7 +73,7 @@ impl Reason {
                 | DecodeError::PaddingNotFinite { .. }
                 | DecodeError::ActionNotFinite { .. },
             )) => Reason::NonFinite { message },
-            Failure::Policy(PolicyError::Observation(_)) => {
+            Failure::Policy(PolicyError::Observation(_) | PolicyError::State(_)) => {
                 Reason::BadInput { input: input.unwrap_or_default(), message }
             }
             _ => Reason::Backend { message },

@@ -1,14 +1,21 @@
 //! Bodies, read within limits of bytes and time.
 
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
+use hyper::body::{Frame, SizeHint};
 use tokio::time::timeout;
 
 use super::error::ApiError;
 use crate::serve::room::{Room, Share};
+
+/// For the rest of a body that nobody wants.
+const SKIP_TIME: Duration = Duration::from_secs(5);
 
 /// Bytes of a body, and their share of what the server holds.
 #[derive(Default)]
@@ -55,6 +62,21 @@ impl Reader {
         }
     }
 
+    /// Reads and forgets the rest of a body, for a moment and as much as one may have.
+    pub async fn skip(&self, mut rest: Shared) {
+        let skip = async {
+            let mut skipped = 0;
+            while let Some(Ok(frame)) = rest.frame().await {
+                skipped += frame.data_ref().map_or(0, Bytes::len);
+                if skipped > self.limit {
+                    break;
+                }
+            }
+        };
+        // Whoever takes longer may miss the answer.
+        let _ = timeout(SKIP_TIME.min(self.time), skip).await;
+    }
+
     async fn read_all(&self, mut body: Body) -> Result<Held, ApiError> {
         let mut held = Held::default();
         while let Some(frame) = body.frame().await {
@@ -70,5 +92,42 @@ impl Reader {
             held.bytes.extend_from_slice(&chunk);
         }
         Ok(held)
+    }
+}
+
+/// A body that can be read on by somebody else, when its reader has lost interest.
+pub struct Shared(Arc<Mutex<Body>>);
+
+impl Shared {
+    /// Two handles to one body.
+    pub fn of(body: Body) -> (Self, Self) {
+        let body = Arc::new(Mutex::new(body));
+        (Self(body.clone()), Self(body))
+    }
+
+    fn with<R>(&self, work: impl FnOnce(Pin<&mut Body>) -> R) -> R {
+        // The handles are used one after the other; a panic leaves the body as it was.
+        let mut body = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        work(Pin::new(&mut *body))
+    }
+}
+
+impl HttpBody for Shared {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        self.with(|body| body.poll_frame(context))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.with(|body| body.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.with(|body| body.size_hint())
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::policy::PolicyError;
 use crate::serve::engine::EngineError;
+use crate::words::brief;
 
 /// After which a client that is told to wait may ask again, in seconds.
 const RETRY_AFTER_S: &str = "1";
@@ -33,7 +34,7 @@ pub enum ApiError {
     /// 413
     #[error("the body has more than {limit} bytes")]
     TooLarge { limit: usize },
-    #[error("the body must be application/json")]
+    #[error("the body must be application/json, in UTF-8 and not compressed")]
     MediaType,
     /// 422: the body is not JSON of the schema.
     #[error("{}", .0.msg)]
@@ -79,9 +80,12 @@ impl ApiError {
     pub fn into_response_with(self, inputs: Option<&Value>) -> Response {
         let status = self.status();
         let detail = match &self {
-            ApiError::Refused(errors) => json!({ "errors": errors, "inputs": inputs }),
+            ApiError::Refused(errors) => {
+                let errors: Vec<String> = errors.iter().map(|error| brief(error)).collect();
+                json!({ "errors": errors, "inputs": inputs })
+            }
             ApiError::Schema(error) => json!([error]),
-            other => Value::String(other.to_string()),
+            other => Value::String(brief(&other.to_string())),
         };
         let mut response = (status, Json(json!({ "detail": detail }))).into_response();
         let headers = response.headers_mut();
@@ -121,6 +125,7 @@ impl From<PolicyError> for ApiError {
     fn from(error: PolicyError) -> Self {
         let kind = match &error {
             PolicyError::Observation(error) => return ApiError::Refused(vec![error.to_string()]),
+            PolicyError::State(error) => return ApiError::Refused(vec![error.to_string()]),
             PolicyError::Backend(_) => "BackendError",
             PolicyError::Decode(_) => "DecodeError",
             _ => "PolicyError",

@@ -61,7 +61,7 @@ pub fn info(identity: &Identity, model: &Model, inputs: &Value, limits: &Limits)
         "embodiment_id": robot.slot,
         "embodiments_of_checkpoint": model.tags,
         "weights": {
-            "repo": identity.repo,
+            "repo": identity.checkpoint,
             "revision": identity.revision,
             "snapshot_dir": model.snapshot,
             "fingerprint": model.fingerprint,

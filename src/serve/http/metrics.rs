@@ -1,17 +1,14 @@
 //! What `GET /metrics` tells, in the text format of OpenMetrics.
 
-use std::time::Duration;
-
 use axum::http::StatusCode;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::contract::StageTimings;
+use crate::serve::times::Times;
 
 /// What is sent with the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -22,17 +19,10 @@ struct Request {
     status: u16,
 }
 
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Stage {
-    stage: &'static str,
-}
-
 /// Counters of a server.
 pub struct Metrics {
     registry: Registry,
     requests: Family<Request, Counter>,
-    seconds: Histogram,
-    stages: Family<Stage, Histogram>,
     waiting: Gauge,
     held: Gauge,
     ready: Gauge,
@@ -47,49 +37,34 @@ pub struct Now {
     pub ready: bool,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
+impl Metrics {
+    /// With the times of the predictions of all servers.
+    pub fn new(times: &Times) -> Self {
         let mut registry = Registry::with_prefix("gr00t");
         let requests = Family::<Request, Counter>::default();
-        let seconds = histogram();
-        let stages = Family::<Stage, Histogram>::new_with_constructor(histogram);
         let (waiting, held, ready) = (Gauge::default(), Gauge::default(), Gauge::default());
         registry.register("http_requests", "Answers by route and status", requests.clone());
         registry.register_with_unit(
             "predict_duration",
-            "Time of a prediction's request, from its whole body to its answer",
+            "Time of a prediction's request, from when it is there as a whole to its answer",
             Unit::Seconds,
-            seconds.clone(),
+            times.requests.clone(),
         );
         registry.register_with_unit(
             "stage_duration",
             "Time of each stage of a prediction",
             Unit::Seconds,
-            stages.clone(),
+            times.stages.clone(),
         );
         registry.register("queue_waiting", "Requests that wait for the policy", waiting.clone());
         registry.register("bodies_held_bytes", "Bytes of all bodies that are held", held.clone());
         registry.register("ready", "1 when the policy answers", ready.clone());
-        Self { registry, requests, seconds, stages, waiting, held, ready }
+        Self { registry, requests, waiting, held, ready }
     }
-}
 
-/// 1 ms to 65 s.
-fn histogram() -> Histogram {
-    Histogram::new(exponential_buckets(1e-3, 2.0, 17))
-}
-
-impl Metrics {
     pub fn answered(&self, route: &str, status: StatusCode) {
         let request = Request { route: route.to_owned(), status: status.as_u16() };
         self.requests.get_or_create(&request).inc();
-    }
-
-    pub fn predicted(&self, total: Duration, timings: &StageTimings) {
-        self.seconds.observe(total.as_secs_f64());
-        for (stage, time) in timings.stages() {
-            self.stages.get_or_create(&Stage { stage }).observe(time.as_secs_f64());
-        }
     }
 
     /// All of it as text.

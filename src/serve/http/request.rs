@@ -12,6 +12,7 @@ use super::error::{ApiError, SchemaError};
 use super::numbers::Numbers;
 use crate::contract::Version;
 use crate::unique_keys::unique;
+use crate::words::brief;
 
 /// Frames of a camera; no robot has nearly as many.
 const MAX_FRAMES: usize = 64;
@@ -67,11 +68,24 @@ impl StateDtype {
 /// # Errors
 /// No JSON, an unknown, missing or repeated field, or a wrong type, with its place; a number that is not finite.
 pub fn parse(body: &[u8]) -> Result<PredictRequest<'_>, ApiError> {
+    check_object(body)?;
     let mut json = serde_json::Deserializer::from_slice(body);
     let request = serde_path_to_error::deserialize(&mut json)
         .map_err(|error| refusal(body, error.path(), error.inner()))?;
     json.end().map_err(|error| refusal(body, &no_path(), &error))?;
     Ok(request)
+}
+
+/// Fields have names: a list of their values would be read as well.
+fn check_object(body: &[u8]) -> Result<(), ApiError> {
+    let found = match body.trim_ascii_start().first() {
+        Some(b'[') => "a list",
+        Some(b'n') => "null",
+        Some(b'"') => "a string",
+        _ => return Ok(()),
+    };
+    let msg = format!("the body is {found}; an object with the request's fields is needed");
+    Err(ApiError::Schema(SchemaError { kind: "value_error", loc: vec!["body".into()], msg }))
 }
 
 fn no_path() -> Path {
@@ -86,12 +100,12 @@ fn refusal(body: &[u8], path: &Path, error: &serde_json::Error) -> ApiError {
     }
     let kind = if error.is_data() { "value_error" } else { "json_invalid" };
     let loc = path.iter().filter_map(|segment| match segment {
-        Segment::Map { key } => Some(key.clone().into()),
+        Segment::Map { key } => Some(brief(key).into()),
         Segment::Seq { index } => Some((*index).into()),
         Segment::Enum { .. } | Segment::Unknown => None,
     });
     let loc = std::iter::once("body".into()).chain(loc).collect();
-    ApiError::Schema(SchemaError { kind, loc, msg: error.to_string() })
+    ApiError::Schema(SchemaError { kind, loc, msg: brief(&error.to_string()) })
 }
 
 /// Whether reading has ended at a number that is not finite: one of those that Python writes, or one that is too large.

@@ -1,6 +1,8 @@
 //! Routes, and what happens on each.
 
-use std::sync::{Arc, OnceLock};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use axum::body::{Body, Bytes};
@@ -12,17 +14,22 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
+use tracing::warn;
 
 use super::answer::{self, Answer, TimingMs};
-use super::body::{Held, Reader};
+use super::body::{Held, Reader, Shared};
 use super::error::ApiError;
 use super::metrics::{self, Metrics, Now};
 use super::observation::Asked;
 use super::{Limits, demo, info, openapi, read, token};
 use crate::contract::Version;
-use crate::serve::engine::{Engine, Stage};
+use crate::serve::engine::{Engine, Place, Stage};
+use crate::serve::times::Server;
 use crate::serve::{Model, Token};
+use crate::throttle::{Throttle, WARNING_PERIOD, and_more};
+use crate::weights::cache;
 use crate::weights::lock::{Licence, Release};
+use crate::words::brief;
 
 /// What the server is called, before it has a policy.
 #[derive(Clone, Debug)]
@@ -32,27 +39,45 @@ pub struct Identity {
     pub model: String,
     /// `cpu`, or the card.
     pub device: String,
-    /// Repository of the released checkpoint.
-    pub repo: String,
+    /// Repository of the released checkpoint; for another one, the name of its folder.
+    pub checkpoint: String,
     pub revision: Option<String>,
     pub license: String,
 }
 
 impl Identity {
-    /// Of a policy on the CPU; `released` says that the checkpoint is the one of the hub cache.
-    pub fn on_the_cpu(version: Version, release: &Release, released: bool) -> Self {
-        let device = "cpu".to_owned();
-        let name = release.weights.repo.rsplit('/').next().unwrap_or_default();
+    /// Of a checkpoint on a device, such as `cpu`. `snapshot` is `None` for the one that is released as `release`.
+    pub fn new(version: Version, release: &Release, snapshot: Option<&Path>, device: &str) -> Self {
+        let released = snapshot.is_none_or(|dir| is_released(dir, release));
+        let (checkpoint, revision) = match snapshot.filter(|_| !released) {
+            None => (release.weights.repo.clone(), release.weights.revision.clone()),
+            Some(dir) => (folder_name(dir), None),
+        };
+        let name = checkpoint.rsplit('/').next().unwrap_or_default();
         let Licence { name: licence, note, .. } = &release.licence;
         Self {
             version,
             model: format!("{name}-{device}"),
-            device,
-            repo: release.weights.repo.clone(),
-            revision: release.weights.revision.clone().filter(|_| released),
+            device: device.to_owned(),
+            revision,
             license: format!("weights: {licence}. {note}"),
+            checkpoint,
         }
     }
+}
+
+/// Whether a snapshot lies where the hub cache has this release.
+fn is_released(snapshot: &Path, release: &Release) -> bool {
+    let Ok(dir) = snapshot.canonicalize() else { return false };
+    let revision = release.weights.revision.as_deref().map(OsStr::new);
+    let repo = dir.parent().and_then(Path::parent).and_then(Path::file_name);
+    dir.file_name() == revision && repo == Some(cache::repo_folder(&release.weights.repo).as_ref())
+}
+
+fn folder_name(snapshot: &Path) -> String {
+    let dir = snapshot.canonicalize().unwrap_or_else(|_| snapshot.to_owned());
+    dir.file_name()
+        .map_or_else(|| "checkpoint".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// Everything that the routes share.
@@ -63,8 +88,9 @@ pub struct App {
     token: Option<Token>,
     bodies: Reader,
     /// Requests whose pictures are decoded at a time.
-    decoders: Semaphore,
+    decoders: Arc<Semaphore>,
     metrics: Metrics,
+    warnings: Mutex<Throttle>,
     /// Texts that no request changes, made when they are first asked for.
     texts: OnceLock<Texts>,
 }
@@ -79,19 +105,30 @@ impl App {
     pub fn new(engine: Engine, identity: Identity, limits: Limits, token: Option<Token>) -> Self {
         let decoders = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
-            engine,
             identity,
             limits,
             token,
             bodies: Reader::new(limits.body_bytes, limits.held_bytes, limits.body),
-            decoders: Semaphore::new(decoders),
-            metrics: Metrics::default(),
+            decoders: Arc::new(Semaphore::new(decoders)),
+            metrics: Metrics::new(engine.times()),
+            warnings: Mutex::new(Throttle::new(WARNING_PERIOD)),
             texts: OnceLock::new(),
+            engine,
         }
     }
 
     pub fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// Tells whoever runs the server why a prediction was not answered.
+    fn tell(&self, error: &ApiError) {
+        // A panic elsewhere leaves the counters as they are.
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(held_back) = warnings.pass() {
+            let (status, text) = (error.status().as_u16(), brief(&error.to_string()));
+            warn!("status {status}: {text}{}", and_more(held_back));
+        }
     }
 
     fn texts(&self, model: &Model) -> &Texts {
@@ -119,7 +156,22 @@ pub fn router(app: Arc<App>) -> Router {
         .fallback(async || ApiError::NotFound)
         .method_not_allowed_fallback(async || ApiError::Method)
         .layer(middleware::from_fn_with_state(app.clone(), admit))
+        .layer(middleware::from_fn_with_state(app.clone(), drain))
         .with_state(app)
+}
+
+/// Reads what a refusal has left of the body: a client that still sends it when its connection ends may never see the
+/// answer. One that asks first whether to send it need not, and a connection that is to be closed is.
+async fn drain(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    let asks_first = head.headers.contains_key(header::EXPECT);
+    let (body, rest) = Shared::of(body);
+    let response = next.run(Request::from_parts(head, Body::new(body))).await;
+    let closes = response.headers().contains_key(header::CONNECTION);
+    if !response.status().is_success() && !asks_first && !closes {
+        app.bodies.skip(rest).await;
+    }
+    response
 }
 
 /// Lets in who shows the token, and counts what is answered.
@@ -163,8 +215,8 @@ async fn demo_route(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
 }
 
 async fn models(State(app): State<Arc<App>>) -> Json<Value> {
-    let id = &app.identity.repo;
-    let owner = id.split('/').next().unwrap_or_default();
+    let id = &app.identity.checkpoint;
+    let owner = id.split_once('/').map_or("local", |(owner, _)| owner);
     Json(json!({
         "object": "list",
         "data": [{ "id": id, "object": "model", "owned_by": owner }],
@@ -194,7 +246,10 @@ async fn predict(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) ->
     let inputs = model.as_ref().map(|model| &app.texts(model).inputs);
     match answered(&app, &headers, body).await {
         Ok(response) => response,
-        Err(error) => error.into_response_with(inputs),
+        Err(error) => {
+            app.tell(&error);
+            error.into_response_with(inputs)
+        }
     }
 }
 
@@ -207,12 +262,12 @@ async fn answered(app: &App, headers: &HeaderMap, body: Body) -> Result<Response
     let start = Instant::now();
     // The place comes first: with a full queue, no picture is decoded.
     let place = app.engine.reserve()?;
-    let asked = decoded(app, body, &model).await?;
+    let (asked, place) = decoded(app, body, &model, place).await?;
     let decode = start.elapsed();
     let request = answer::Request::of(&asked);
     let prediction = place.predict(asked.observation, asked.noise).await?;
     let total = start.elapsed();
-    app.metrics.predicted(total, &prediction.chunk.timings);
+    app.engine.times().answered(Server::Http, total, &prediction.chunk.timings);
     let timing = TimingMs::new(decode, &prediction, total);
     let answer = Answer::new(&app.identity.model, &model, &request, &prediction, timing);
     let text = serde_json::to_vec(&answer)
@@ -222,23 +277,42 @@ async fn answered(app: &App, headers: &HeaderMap, body: Body) -> Result<Response
 
 /// A body of another kind is refused; one that says nothing is taken for JSON.
 fn check_media_type(headers: &HeaderMap) -> Result<(), ApiError> {
-    let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
-    let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    if essence.eq_ignore_ascii_case("application/json") {
-        return Ok(());
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    if text(header::CONTENT_ENCODING).is_some_and(|coding| !is(coding, "identity")) {
+        return Err(ApiError::MediaType);
     }
-    Err(ApiError::MediaType)
+    let Some(kind) = text(header::CONTENT_TYPE) else { return Ok(()) };
+    let mut parts = kind.split(';');
+    let is_json = parts.next().is_some_and(|essence| is(essence, "application/json"));
+    let mut charsets =
+        parts.filter_map(|part| part.split_once('=')).filter(|(name, _)| is(name, "charset"));
+    let is_utf8 = charsets.all(|(_, charset)| is(charset.trim().trim_matches('"'), "utf-8"));
+    if is_json && is_utf8 { Ok(()) } else { Err(ApiError::MediaType) }
 }
 
-/// The observation of a body, read beside the connections.
-async fn decoded(app: &App, body: Held, model: &Arc<Model>) -> Result<Asked, ApiError> {
+/// Whether a header's word is this one.
+fn is(word: &str, wanted: &str) -> bool {
+    word.trim().eq_ignore_ascii_case(wanted)
+}
+
+/// The observation of a body, read beside the connections. Turn and place are given back when it has been read, also if the
+/// client has left meanwhile: others would otherwise begin before the memory is free.
+async fn decoded(
+    app: &App,
+    body: Held,
+    model: &Arc<Model>,
+    place: Place,
+) -> Result<(Asked, Place), ApiError> {
     let failed = |text: String| ApiError::Failed { kind: "DecoderError", text };
-    let turn = app.decoders.acquire().await.map_err(|error| failed(error.to_string()))?;
+    let turn = app.decoders.clone().acquire_owned().await;
+    let turn = turn.map_err(|error| failed(error.to_string()))?;
     let model = model.clone();
-    let asked = tokio::task::spawn_blocking(move || read(&body.bytes, &model));
-    let asked = asked.await.map_err(|error| failed(error.to_string()))?;
-    drop(turn);
-    asked
+    let asked = tokio::task::spawn_blocking(move || {
+        let asked = read(&body.bytes, &model);
+        drop(turn);
+        Ok((asked?, place))
+    });
+    asked.await.map_err(|error| failed(error.to_string()))?
 }
 
 fn as_json(text: Bytes) -> Response {

@@ -35,7 +35,12 @@ pub async fn serve(
     let mut writer = TimeoutWriter::new(writer);
     writer.set_timeout(Some(limits.write));
     let mut writer = Box::pin(writer);
-    in_time(limits.message, zmtp::greet(&mut reader, &mut writer)).await?;
+    let mut stopping = stop.clone();
+    tokio::select! {
+        greeted = in_time(limits.message, zmtp::greet(&mut reader, &mut writer)) => greeted?,
+        // Who has not said anything yet waits for nothing.
+        () = stopped(&mut stopping) => return Ok(()),
+    }
     let intake = Intake { limit: limits.message_bytes, room };
     let (sender, received) = mpsc::channel(1);
     // Reading goes on while an answer is awaited: the client may leave, or ask for a sign of life.

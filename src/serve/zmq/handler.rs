@@ -1,6 +1,7 @@
 //! From the bytes of a request to the bytes of its answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::{Semaphore, watch};
 use tracing::warn;
@@ -12,7 +13,9 @@ use crate::serve::Token;
 use crate::serve::accept::stopped;
 use crate::serve::arrays::{Dialect, Value, encode};
 use crate::serve::engine::Engine;
+use crate::serve::times::Server;
 use crate::throttle::{Throttle, WARNING_PERIOD, and_more};
+use crate::words::brief;
 
 /// What clients may do.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +33,7 @@ pub struct Handler(Arc<Shared>);
 struct Shared {
     desk: Arc<Desk>,
     /// Requests that are read at a time.
-    readers: Semaphore,
+    readers: Arc<Semaphore>,
     killed: watch::Sender<bool>,
     warnings: Mutex<Throttle>,
 }
@@ -41,7 +44,7 @@ impl Handler {
         let readers = std::thread::available_parallelism().map_or(1, usize::from);
         Self(Arc::new(Shared {
             desk: Arc::new(Desk { engine, token, allow_kill }),
-            readers: Semaphore::new(readers),
+            readers: Arc::new(Semaphore::new(readers)),
             killed: watch::Sender::new(false),
             warnings: Mutex::new(Throttle::new(WARNING_PERIOD)),
         }))
@@ -64,35 +67,43 @@ impl Handler {
 
     /// Answers one request. Whatever is wrong with it, the answer says so. A caller that stops waiting ends the prediction.
     pub async fn handle(&self, request: impl AsRef<[u8]> + Send + 'static) -> Vec<u8> {
+        let start = Instant::now();
         let Asked { dialect, what } = self.read(request).await;
         let answer = match what {
-            Ok(what) => self.answer(what).await,
+            Ok(what) => self.answer(what, start).await,
             Err(error) => Err(error),
         };
         let value = answer.unwrap_or_else(|error| {
+            let text = brief(&error.to_string());
             // A panic elsewhere leaves the counters as they are.
             let mut warnings = self.0.warnings.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(held_back) = warnings.pass() {
-                warn!("request refused: {error}{}", and_more(held_back));
+                warn!("request refused: {text}{}", and_more(held_back));
             }
-            reply::error(error.to_string())
+            reply::error(text)
         });
         encode(&value, dialect)
     }
 
-    /// Reads a request beside the connections: large ones take their time.
+    /// Reads a request beside the connections: large ones take their time. The turn is given back when it has been read, also
+    /// if the client has left meanwhile.
     async fn read(&self, request: impl AsRef<[u8]> + Send + 'static) -> Asked {
         let desk = self.0.desk.clone();
         // The semaphore is never closed.
-        let _turn = self.0.readers.acquire().await;
-        let read = tokio::task::spawn_blocking(move || desk.read(request.as_ref())).await;
+        let turn = self.0.readers.clone().acquire_owned().await;
+        let read = tokio::task::spawn_blocking(move || {
+            let asked = desk.read(request.as_ref());
+            drop(turn);
+            asked
+        });
+        let read = read.await;
         read.unwrap_or_else(|error| {
             let what = Err(RequestError::Reader { reason: error.to_string() });
             Asked { dialect: Dialect::DEFAULT, what }
         })
     }
 
-    async fn answer(&self, what: What) -> Result<Value<'static>, RequestError> {
+    async fn answer(&self, what: What, start: Instant) -> Result<Value<'static>, RequestError> {
         match what {
             What::Known(value) => Ok(value),
             What::Kill => {
@@ -102,6 +113,8 @@ impl Handler {
             What::Action(action) => {
                 let Action { place, observation, noise, style } = *action;
                 let prediction = place.predict(observation, noise).await?;
+                let times = self.0.desk.engine.times();
+                times.answered(Server::Zmq, start.elapsed(), &prediction.chunk.timings);
                 reply::actions(&prediction.chunk, style)
             }
         }
