@@ -137,7 +137,7 @@ fn seed(data: &Map<'_>) -> Result<Option<u64>, RequestError> {
     match options.get("seed") {
         None | Some(Value::Nil) => Ok(None),
         Some(Value::Unsigned(seed)) => Ok(Some(*seed)),
-        Some(Value::Signed(_)) => Err(RequestError::Seed { found: "a negative integer" }),
+        Some(Value::Negative(_)) => Err(RequestError::Seed { found: "a negative integer" }),
         Some(other) => Err(RequestError::Seed { found: other.kind() }),
     }
 }
