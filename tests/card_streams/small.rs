@@ -146,6 +146,7 @@ fn every_replay_gives_the_bits_of_the_first_run() {
         if number % 100 == 0 {
             let again = device.run(&other, &predict, None).unwrap().actions;
             assert_eq!(bits(&again), bits(&others), "the other request before run {number}");
+            println!("{number} runs");
         }
         let again = device.run(&input, &predict, None).unwrap().actions;
         assert_eq!(bits(&again), bits(&first), "run {number}");
