@@ -55,7 +55,7 @@ pub fn correlation(a: &[f32], b: &[f32]) -> f64 {
     if aa == bb && ab == aa { 1.0 } else { ab / (aa * bb).sqrt() }
 }
 
-fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
+pub fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
