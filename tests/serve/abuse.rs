@@ -155,6 +155,34 @@ fn connections_beyond_the_limit_wait_and_are_then_served() {
 }
 
 #[test]
+fn a_client_that_sends_all_of_a_refused_body_gets_its_answer() {
+    let rig = Rig::of(Version::N16);
+    let length = 8 << 20;
+    for (path, status) in [("/other", 404), ("/info", 405), ("/predict", 415)] {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: x/y\r\nContent-Length: {length}\r\n\r\n"
+        );
+        let mut stream = connect(rig.address);
+        stream.write_all(head.as_bytes()).expect("sent");
+        stream.write_all(&vec![b' '; length]).expect("all of it is taken");
+        assert_eq!(answer(&mut stream).status, status, "{path}");
+    }
+}
+
+#[test]
+fn a_stop_does_not_wait_for_half_a_head() {
+    let mut rig = rig(Limits::default());
+    let mut half = connect(rig.address);
+    half.write_all(b"GET /he").expect("sent");
+    // The server has seen it.
+    assert_eq!(rig.get("/health").status, 200);
+    let start = Instant::now();
+    rig.ended();
+    closed(&mut half);
+    assert!(start.elapsed() < Limits::default().head / 2, "{:?}", start.elapsed());
+}
+
+#[test]
 fn a_stop_ends_requests_under_way_and_takes_no_more() {
     let mut rig = rig(Limits::default());
     let request = rig.demo();

@@ -93,10 +93,7 @@ fn a_served_policy_passes_its_smoke_test_and_is_timed() {
     let smoke = server.client("smoke", &["--out", out]);
     assert_eq!(smoke.status.code(), Some(0), "{}", text(&smoke.stderr));
     let line = text(&smoke.stdout);
-    assert!(
-        line.starts_with("PASS GR00T-N1.7-3B-cpu n17: PCC(actions)=1.000000 max|d|=0.0000 "),
-        "{line}"
-    );
+    assert!(line.starts_with("PASS tiny-cpu n17: PCC(actions)=1.000000 max|d|=0.0000 "), "{line}");
     for part in [
         "PCC(action_pred_valid)=1.000000",
         "repeat_maxdiff=0.0e+00 seed_path_ok device_ms=",
@@ -163,10 +160,16 @@ fn what_cannot_be_served_has_a_status() {
             .expect("it runs")
     };
     let unknown = serve(&["--embodiment", "nobody"], &[]);
-    assert_eq!(unknown.status.code(), Some(1), "{}", text(&unknown.stderr));
+    assert_eq!(unknown.status.code(), Some(2), "{}", text(&unknown.stderr));
     assert!(text(&unknown.stderr).contains("'nobody'"), "{}", text(&unknown.stderr));
+    // As in a service's file that has not been filled in.
+    let blank = ["GR00T_VERSION", "GR00T_TOKENIZER_DIR", "GR00T_DEFAULT_SEED", "GR00T_HTTP_TOKEN"];
+    let unknown = serve(&["--embodiment", "nobody"], &blank.map(|name| (name, "")));
+    assert!(text(&unknown.stderr).contains("'nobody'"), "{}", text(&unknown.stderr));
+    let token = serve(&["--embodiment", "gr1", "--token", ""], &[]);
+    assert_eq!(token.status.code(), Some(2), "{}", text(&token.stderr));
     let layout = serve(&["--embodiment", "gr1"], &[("GR00T_LAYOUT", "droid")]);
-    assert_eq!(layout.status.code(), Some(1));
+    assert_eq!(layout.status.code(), Some(2));
     assert!(text(&layout.stderr).contains("no layout 'droid'"), "{}", text(&layout.stderr));
     let release = serve(&["--embodiment", "gr1"], &[("HF_MODEL", "nvidia/GR00T-N1.5-3B")]);
     assert_eq!(release.status.code(), Some(2), "{}", text(&release.stderr));

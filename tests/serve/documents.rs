@@ -8,7 +8,7 @@ use gr00t_blackhole::contract::Version;
 use image::{ImageFormat, RgbImage};
 use serde_json::{Value, json};
 
-use super::rig::Rig;
+use super::rig::{Rig, exchange};
 
 /// One change of a request that is answered, and what follows.
 struct Row {
@@ -409,8 +409,57 @@ fn bodies_that_are_no_json_are_refused_as_such() {
         let answer = rig.post(body);
         assert_eq!(answer.status, 422, "{body:?}: {}", answer.text());
     }
+    // The values of an object without their names.
+    let request = rig.demo();
+    let values = ["images", "state", "instruction"].map(|name| request[name].clone());
+    let list = Value::from([&values[..], &[Value::Null; 5]].concat());
+    let answer = rig.post(list.to_string().as_bytes());
+    assert_eq!(answer.status, 422);
+    assert!(answer.text().contains("the body is a list"), "{}", answer.text());
     let twice = r#"{"images": {"a": "", "a": ""}, "state": {}, "prompt": "x"}"#;
     let answer = rig.post(twice.as_bytes());
     assert_eq!(answer.status, 422);
     assert!(answer.text().contains("the key 'a' stands twice"), "{}", answer.text());
+}
+
+#[test]
+fn what_a_client_writes_comes_back_in_one_short_line() {
+    let rig = Rig::of(Version::N16);
+    let name = format!("x\n{}", "a".repeat(4 << 20));
+    let mut unknown_field = rig.demo();
+    unknown_field[&name] = Value::Null;
+    let mut unknown_camera = rig.demo();
+    unknown_camera["images"][&name] = "".into();
+    for (request, status) in [(unknown_field, 422), (unknown_camera, 400)] {
+        let answer = rig.predict(&request);
+        assert_eq!(answer.status, status);
+        assert!(answer.body.len() < 8000, "{} bytes", answer.body.len());
+        assert!(answer.text().contains("aaa ... "), "{}", answer.text());
+    }
+}
+
+#[test]
+fn other_encodings_of_a_body_are_refused() {
+    let rig = Rig::of(Version::N16);
+    let body = rig.demo().to_string();
+    for (header, status) in [
+        ("Content-Type: application/json; charset=utf-16", 415),
+        ("Content-Type: application/json\r\nContent-Encoding: gzip", 415),
+        ("Content-Type: text/plain", 415),
+        ("Content-Type: Application/JSON; charset=\"UTF-8\"", 200),
+    ] {
+        let head = format!("POST /predict HTTP/1.1\r\n{header}\r\n");
+        assert_eq!(exchange(rig.address, &head, body.as_bytes()).status, status, "{header}");
+    }
+}
+
+#[test]
+fn a_state_that_is_no_pose_is_refused_before_anything_is_computed() {
+    let rig = Rig::of(Version::N17);
+    let mut request = rig.demo();
+    let pose = &mut request["state"]["eef_9d"];
+    *pose = vec![0.0; pose.as_array().expect("a pose").len()].into();
+    let answer = rig.predict(&request);
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    assert!(answer.text().contains("state group 'eef_9d'"), "{}", answer.text());
 }
