@@ -18,7 +18,7 @@ use gr00t_blackhole::program::{
 use super::device::{LEAST_PCC, correlation, largest_difference, options, simulator};
 use super::tiny::Tiny;
 
-/// A simulated run takes more than a second.
+/// A simulated run takes more than a second; GR00T_DEVICE_RUNS asks for another number of them.
 const RUNS: usize = 100;
 /// No whole tile.
 const ROWS: usize = 20;
@@ -143,7 +143,9 @@ fn every_replay_gives_the_bits_of_the_first_run() {
     other.noise.iter_mut().for_each(|value| *value = -*value);
     let others = device.run(&other, &predict, None).unwrap().actions;
     assert_ne!(bits(&others), bits(&first));
-    for number in 2..=RUNS {
+    let asked = std::env::var("GR00T_DEVICE_RUNS").ok();
+    let runs = asked.map_or(RUNS, |runs| runs.parse().expect("GR00T_DEVICE_RUNS is a number"));
+    for number in 2..=runs {
         // Now and then another request comes between.
         if number % 10 == 0 {
             let again = device.run(&other, &predict, None).unwrap().actions;
