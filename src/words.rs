@@ -47,16 +47,21 @@ pub fn brief(text: &str) -> String {
     let begin = text.char_indices().nth(BRIEF_BEGIN).map_or(text.len(), |(at, _)| at);
     let end = text.char_indices().rev().nth(BRIEF_END - 1).map_or(0, |(at, _)| at);
     if begin < end {
-        format!("{} ... {}", without_controls(&text[..begin]), without_controls(&text[end..]))
+        format!("{} ... {}", escaped(&text[..begin], &[]), escaped(&text[end..], &[]))
     } else {
-        without_controls(text)
+        escaped(text, &[])
     }
 }
 
-fn without_controls(text: &str) -> String {
+/// Text in which control characters are written out, but for those that are kept.
+pub fn escaped(text: &str, kept: &[char]) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if c.is_control() && !kept.contains(&c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
     }
     shown
 }

@@ -34,6 +34,7 @@ use crate::log;
 #[cfg(feature = "ros")]
 use crate::node::{play, rosout, start, watch};
 use crate::recording;
+use crate::words::escaped;
 
 /// NVIDIA GR00T policies on a robot: ROS 2 node and offline tools.
 #[derive(Debug, Parser)]
@@ -96,19 +97,9 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 /// Text for a terminal, in which names from files command nothing: control characters other than line ends and tabs are
 /// written out.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if !text.contains(commands) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if commands(c) {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    Cow::Owned(shown)
+    const KEPT: [char; 2] = ['\n', '\t'];
+    let commands = |c: char| c.is_control() && !KEPT.contains(&c);
+    if text.contains(commands) { Cow::Owned(escaped(text, &KEPT)) } else { Cow::Borrowed(text) }
 }
 
 fn write_result(out: &mut impl Write, text: &str) -> anyhow::Result<()> {

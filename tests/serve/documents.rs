@@ -412,7 +412,7 @@ fn bodies_that_are_no_json_are_refused_as_such() {
     // The values of an object without their names.
     let request = rig.demo();
     let values = ["images", "state", "instruction"].map(|name| request[name].clone());
-    let list = Value::from([&values[..], &[Value::Null; 5]].concat());
+    let list = Value::from([values.to_vec(), vec![Value::Null; 5]].concat());
     let answer = rig.post(list.to_string().as_bytes());
     assert_eq!(answer.status, 422);
     assert!(answer.text().contains("the body is a list"), "{}", answer.text());
