@@ -89,7 +89,10 @@ fn wrong_usage_has_a_status_of_its_own() {
     let rig = Rig::new(Version::N16);
     for (arguments, expected) in [
         (&[][..], "there is no instruction"),
-        (&["--instruction", "wave", "--against", "backend=tt"], "no backend 'tt'; there is cpu"),
+        (
+            &["--instruction", "wave", "--against", "backend=tt"],
+            "no backend 'tt'; there are cpu, blackhole, sim",
+        ),
         (&["--instruction", "wave", "-p", "rate_Hz:=2.0"], "'rate_Hz' does not exist"),
         (&["--instruction", "wave", "--remap", "/joint_states:=/robot/joints"], "/robot/joints"),
         (&["--instruction", "wave", "--node", "/left/policy"], "/left/joint_states"),

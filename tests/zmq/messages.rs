@@ -77,7 +77,7 @@ fn a_seed_is_taken_from_the_options_and_others_are_left_alone() {
     let seed = refused(Value::Map(Map::default().with("seed", Value::Negative(-1))));
     assert_eq!(
         error_of(&seed).unwrap(),
-        "'options.seed' is an integer; accepted: an integer from 0 up"
+        "'options.seed' is a negative integer; accepted: an integer from 0 up"
     );
     assert!(error_of(&refused(Value::from("fast"))).unwrap().contains("'options' is a string"));
 }
