@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the tests of the kernels on a simulator: the one that TT_METAL_SIMULATOR names, otherwise wolfpine, which is set up.
 #
-#   scripts/test_kernels.sh                all tests on ttsim; on wolfpine a choice of them (3.5 minutes of processor time)
+#   scripts/test_kernels.sh                all tests on ttsim; on wolfpine a choice of them (at most 3.5 minutes of processor time)
 #   scripts/test_kernels.sh ARGUMENT...    those that pytest's arguments name: . for all that the simulator can run
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
