@@ -114,7 +114,8 @@ fn write_result(out: &mut impl Write, text: &str) -> anyhow::Result<()> {
 #[error("{0}")]
 pub struct WrongUsage(pub String);
 
-/// An environment variable that is set to nothing counts as unset, as in files where a service's variables wait to be filled in.
+/// An environment variable that is set to nothing counts as unset, as in files where a service's variables wait to be
+/// filled in.
 fn heed_set_variables(command: clap::Command) -> clap::Command {
     let is_empty = |arg: &Arg| {
         arg.get_env().is_some_and(|name| var_os(name).is_some_and(|value| value.is_empty()))
