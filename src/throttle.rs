@@ -1,5 +1,6 @@
 //! Log lines and messages that do not come more often than somebody reads them.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Something that comes again and again is written to the log once in this time.
@@ -26,6 +27,24 @@ impl Throttle {
         }
         self.last = Some(Instant::now());
         Some(std::mem::take(&mut self.held_back))
+    }
+}
+
+/// Warnings that any thread may give, of which one in [`WARNING_PERIOD`] is written to the log.
+#[derive(Debug)]
+pub struct Warnings(Mutex<Throttle>);
+
+impl Default for Warnings {
+    fn default() -> Self {
+        Self(Mutex::new(Throttle::new(WARNING_PERIOD)))
+    }
+}
+
+impl Warnings {
+    /// What the sentence ends with, as of [`and_more`], or `None` if it is not to be written.
+    pub fn pass(&self) -> Option<String> {
+        // A panic elsewhere leaves the counters as they are.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pass().map(and_more)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use axum::body::{Body, Bytes};
@@ -26,7 +26,7 @@ use crate::contract::Version;
 use crate::serve::engine::{Engine, Place, Stage};
 use crate::serve::times::Server;
 use crate::serve::{Model, Token};
-use crate::throttle::{Throttle, WARNING_PERIOD, and_more};
+use crate::throttle::Warnings;
 use crate::weights::cache;
 use crate::weights::lock::{Licence, Release};
 use crate::words::brief;
@@ -90,7 +90,7 @@ pub struct App {
     /// Requests whose pictures are decoded at a time.
     decoders: Arc<Semaphore>,
     metrics: Metrics,
-    warnings: Mutex<Throttle>,
+    warnings: Warnings,
     /// Texts that no request changes, made when they are first asked for.
     texts: OnceLock<Texts>,
 }
@@ -111,7 +111,7 @@ impl App {
             bodies: Reader::new(limits.body_bytes, limits.held_bytes, limits.body),
             decoders: Arc::new(Semaphore::new(decoders)),
             metrics: Metrics::new(engine.times()),
-            warnings: Mutex::new(Throttle::new(WARNING_PERIOD)),
+            warnings: Warnings::default(),
             texts: OnceLock::new(),
             engine,
         }
@@ -123,11 +123,9 @@ impl App {
 
     /// Tells whoever runs the server why a prediction was not answered.
     fn tell(&self, error: &ApiError) {
-        // A panic elsewhere leaves the counters as they are.
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(held_back) = warnings.pass() {
+        if let Some(more) = self.warnings.pass() {
             let (status, text) = (error.status().as_u16(), brief(&error.to_string()));
-            warn!("status {status}: {text}{}", and_more(held_back));
+            warn!("status {status}: {text}{more}");
         }
     }
 

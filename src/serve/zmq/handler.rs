@@ -1,6 +1,6 @@
 //! From the bytes of a request to the bytes of its answer.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::{Semaphore, watch};
@@ -14,7 +14,7 @@ use crate::serve::accept::stopped;
 use crate::serve::arrays::{Dialect, Value, encode};
 use crate::serve::engine::Engine;
 use crate::serve::times::Server;
-use crate::throttle::{Throttle, WARNING_PERIOD, and_more};
+use crate::throttle::Warnings;
 use crate::words::brief;
 
 /// What clients may do.
@@ -35,7 +35,7 @@ struct Shared {
     /// Requests that are read at a time.
     readers: Arc<Semaphore>,
     killed: watch::Sender<bool>,
-    warnings: Mutex<Throttle>,
+    warnings: Warnings,
 }
 
 impl Handler {
@@ -46,7 +46,7 @@ impl Handler {
             desk: Arc::new(Desk { engine, token, allow_kill }),
             readers: Arc::new(Semaphore::new(readers)),
             killed: watch::Sender::new(false),
-            warnings: Mutex::new(Throttle::new(WARNING_PERIOD)),
+            warnings: Warnings::default(),
         }))
     }
 
@@ -75,10 +75,8 @@ impl Handler {
         };
         let value = answer.unwrap_or_else(|error| {
             let text = brief(&error.to_string());
-            // A panic elsewhere leaves the counters as they are.
-            let mut warnings = self.0.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(held_back) = warnings.pass() {
-                warn!("request refused: {text}{}", and_more(held_back));
+            if let Some(more) = self.0.warnings.pass() {
+                warn!("request refused: {text}{more}");
             }
             reply::error(text)
         });
