@@ -182,7 +182,7 @@ mod tests {
     fn what_is_written_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let frame = |value: u8| {
-            let rgb = (0..3 * 64 * 70).map(|i| (i as u8).wrapping_mul(value)).collect();
+            let rgb: Vec<u8> = (0..3 * 64 * 70).map(|i| (i as u8).wrapping_mul(value)).collect();
             Arc::new(Frame::new(64, 70, rgb).unwrap())
         };
         let observation = Observation {

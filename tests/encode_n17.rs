@@ -54,7 +54,8 @@ fn shapes(tag: &str, letterbox: Letterbox) -> FrameShapes {
 
 fn frame(seed: u32, width: u32, height: u32) -> Arc<Frame> {
     let sample = |i: u32| (i.wrapping_mul(2_654_435_761).wrapping_add(seed * 97) >> 13) as u8;
-    Arc::new(Frame::new(width, height, (0..3 * width * height).map(sample).collect()).unwrap())
+    let rgb: Vec<u8> = (0..3 * width * height).map(sample).collect();
+    Arc::new(Frame::new(width, height, rgb).unwrap())
 }
 
 /// An observation with frames of these sizes, one size per camera.

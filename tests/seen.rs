@@ -22,7 +22,8 @@ fn policy(version: Version, tag: &str) -> (Policy, Snapshot, TempDir) {
 
 fn frame(seed: u32, [width, height]: [u32; 2]) -> Arc<Frame> {
     let sample = |i: u32| (i.wrapping_mul(2_654_435_761).wrapping_add(seed * 97) >> 13) as u8;
-    Arc::new(Frame::new(width, height, (0..3 * width * height).map(sample).collect()).unwrap())
+    let rgb: Vec<u8> = (0..3 * width * height).map(sample).collect();
+    Arc::new(Frame::new(width, height, rgb).unwrap())
 }
 
 /// Every frame is another one.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum, value_parser};
 
 use super::WrongUsage;
-use crate::backend::blackhole::device::{DeviceKind, DeviceOptions, PYTHON};
+use crate::backend::blackhole::device::{DeviceKind, DeviceOptions};
 use crate::backend::blackhole::numerics::{Accumulation, DtypePolicy, MathFidelity};
 use crate::backend::cpu::Numerics;
 use crate::backend::cpu::card::CardNumerics;
@@ -47,8 +47,9 @@ pub struct BackendArgs {
     /// Number of the card, from 0.
     #[arg(long)]
     device_id: Option<u32>,
-    /// Python that has the packages of device/requirements.txt; default: python3.
-    #[arg(long, env = PYTHON)]
+    /// Python that has the packages of device/requirements.txt; default: the one that GR00T_DEVICE_PYTHON names, or
+    /// python3.
+    #[arg(long)]
     device_python: Option<PathBuf>,
 }
 

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 /// Accepted width and height of a camera frame, in pixels.
 pub const FRAME_SIDE: RangeInclusive<u32> = 64..=4096;
 
-/// One camera frame: 8-bit RGB, rows from top to bottom, no padding.
+/// One camera frame: 8-bit RGB, rows from top to bottom, no padding. Its pixels may lie in a message that it keeps.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Frame {
     width: u32,
     height: u32,
-    rgb: Vec<u8>,
+    rgb: Bytes,
 }
 
 impl Frame {
@@ -20,7 +22,8 @@ impl Frame {
     ///
     /// # Errors
     /// A side outside [`FRAME_SIDE`], or a buffer that is not `3 * width * height` bytes long.
-    pub fn new(width: u32, height: u32, rgb: Vec<u8>) -> Result<Self, FrameError> {
+    pub fn new(width: u32, height: u32, rgb: impl Into<Bytes>) -> Result<Self, FrameError> {
+        let rgb = rgb.into();
         if !FRAME_SIDE.contains(&width) || !FRAME_SIDE.contains(&height) {
             return Err(FrameError::Size { width, height });
         }

@@ -57,6 +57,17 @@ pub enum DecodeError {
     State(#[from] StateError),
 }
 
+impl DecodeError {
+    /// The state group that is to blame; `None` where it is not the state.
+    pub fn state_group(&self) -> Option<&str> {
+        match self {
+            DecodeError::StatePose { state_group, .. } => Some(state_group),
+            DecodeError::State(error) => Some(error.group()),
+            _ => None,
+        }
+    }
+}
+
 /// Why numbers are not a pose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PoseError {

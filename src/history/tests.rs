@@ -24,7 +24,7 @@ fn stamp(ms: i64) -> i64 {
 
 /// A frame that can be told from others.
 fn frame(number: i64) -> Arc<Frame> {
-    let rgb = number.to_le_bytes().into_iter().cycle().take(3 * 64 * 64).collect();
+    let rgb: Vec<u8> = number.to_le_bytes().into_iter().cycle().take(3 * 64 * 64).collect();
     Arc::new(Frame::new(64, 64, rgb).expect("valid"))
 }
 

@@ -33,7 +33,7 @@ pub struct Client {
     token: Option<String>,
 }
 
-/// An answer and the time until it was there.
+/// An answer and the time until its last byte was there.
 pub struct Timed {
     pub answer: Value,
     pub wall: Duration,
@@ -74,7 +74,8 @@ impl Client {
     /// No server, another status than 200, no JSON.
     pub fn get(&self, path: &str) -> Result<Value, ClientError> {
         let url = self.url.clone() + path;
-        read(&url, self.with_token(self.agent.get(&url)).call())
+        let text = read(&url, self.with_token(self.agent.get(&url)).call())?;
+        parse(&url, &text)
     }
 
     /// Posts JSON to /predict.
@@ -86,8 +87,9 @@ impl Client {
         let request = self.agent.post(&url).header("content-type", "application/json");
         let request = self.with_token(request);
         let start = Instant::now();
-        let answer = read(&url, request.send(body))?;
-        Ok(Timed { answer, wall: start.elapsed() })
+        let text = read(&url, request.send(body))?;
+        let wall = start.elapsed();
+        Ok(Timed { answer: parse(&url, &text)?, wall })
     }
 
     fn with_token<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
@@ -98,10 +100,11 @@ impl Client {
     }
 }
 
+/// The bytes of an answer with status 200.
 fn read(
     url: &str,
     response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-) -> Result<Value, ClientError> {
+) -> Result<Vec<u8>, ClientError> {
     let failed = |source: ureq::Error| ClientError::Unreachable {
         url: url.to_owned(),
         source: Box::new(source),
@@ -114,6 +117,10 @@ fn read(
         let text = String::from_utf8_lossy(&body).into_owned();
         return Err(ClientError::Status { url: url.to_owned(), status, text });
     }
-    serde_json::from_slice(&body)
+    Ok(body)
+}
+
+fn parse(url: &str, text: &[u8]) -> Result<Value, ClientError> {
+    serde_json::from_slice(text)
         .map_err(|source| ClientError::NoJson { url: url.to_owned(), source })
 }

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+/// Bytes of a request that are made room for before they have come. Memory that nothing is written to is none.
+pub const AHEAD_BYTES: usize = 1 << 20;
+
 /// Bytes of all requests that a server holds at a time.
 #[derive(Clone)]
 pub struct Room {

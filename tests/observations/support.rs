@@ -25,7 +25,8 @@ pub fn frame(width: u32, height: u32, seed: u64) -> Arc<Frame> {
             noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (noise >> 56) as u8
     });
-    Arc::new(Frame::new(width, height, rgb.take(3 * (width * height) as usize).collect()).unwrap())
+    let rgb: Vec<u8> = rgb.take(3 * (width * height) as usize).collect();
+    Arc::new(Frame::new(width, height, rgb).unwrap())
 }
 
 /// Values that are easily changed on their way.

@@ -31,6 +31,7 @@ from rig import (
     values,
 )
 from sensor_msgs.msg import Image
+from std_msgs.msg import Float64MultiArray
 
 OK, WARN, ERROR, STALE = (DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE)
 CAMERA_STATUS, JOINT_STATUS = f'policy: camera {CAMERA}', f'policy: state {JOINT_TOPIC}'
@@ -129,10 +130,21 @@ class NameTest(DiagnosticsCase):
         self.wait_for_level(NAME, OK)
 
 
-class ShapeTest(DiagnosticsCase):
+class UselessInputTest(DiagnosticsCase):
+    """Inputs that come in time, but of which no prediction can be made."""
+
     @classmethod
     def setUpClass(cls):
         cls.snapshot = synthetic_snapshot('tiny', 'n17')
+
+    def result_of_goal(self):
+        client = ActionClient(self.peer.node, PredictChunk, f'{NODE}/predict_chunk')
+        self.peer.wait_for(client.server_is_ready, PATIENCE, 'the action server')
+        sent = client.send_goal_async(PredictChunk.Goal(instruction='pick the pear', chunks=1))
+        self.peer.wait_for(sent.done, PATIENCE, 'the answer to the goal')
+        result = sent.result().get_result_async()
+        self.peer.wait_for(result.done, PATIENCE, 'the result')
+        return result.result().result
 
     def test_case_61_a_camera_of_another_shape_is_an_error_and_the_input_of_the_goal(self):
         parameters = droid.parameters(self.snapshot, rate_hz=0.0, goal_start_timeout_ms=500)
@@ -147,15 +159,29 @@ class ShapeTest(DiagnosticsCase):
         self.assertGreater(int(values['refused']), 0)
         self.wait_for_level(f'policy: camera {EXTERIOR}', OK)
 
-        client = ActionClient(self.peer.node, PredictChunk, f'{NODE}/predict_chunk')
-        self.peer.wait_for(client.server_is_ready, PATIENCE, 'the action server')
-        sent = client.send_goal_async(PredictChunk.Goal(instruction='pick the pear', chunks=1))
-        self.peer.wait_for(sent.done, PATIENCE, 'the answer to the goal')
-        result = sent.result().get_result_async()
-        self.peer.wait_for(result.done, PATIENCE, 'the result')
-        result = result.result().result
+        result = self.result_of_goal()
         self.assertEqual((result.reason, result.input), (PredictChunk.Result.BAD_INPUT, WRIST), result.message)
         self.assertIn(sentence, result.message)
+
+    def test_case_61_a_state_that_is_no_pose_is_an_error_and_the_input_of_the_goal(self):
+        topic, columns = '/pose', [f'c{number}' for number in range(9)]
+        pose = {'source': 'columns', 'topic': topic, 'columns': columns, 'layout': columns}
+        changes = {f'state.eef_9d.{name}': value for name, value in pose.items()}
+        changes |= {'state.eef_9d.base_frame': '', 'state.eef_9d.tip_frame': ''}
+        parameters = droid.parameters(self.snapshot, rate_hz=0.0, goal_start_timeout_ms=500, **changes)
+        self.node, self.peer = self.start_node(parameters)
+        self.listen()
+        robot = Droid(self.peer, speaks=('cameras', 'joints', 'gripper'))
+        publisher = self.peer.publisher(Float64MultiArray, topic)
+        robot.every(50.0, lambda: publisher.publish(Float64MultiArray(data=[0.0] * len(columns))))
+        self.wait_for_level(f'policy: state {topic}', OK)
+
+        result = self.result_of_goal()
+        self.assertEqual((result.reason, result.input), (PredictChunk.Result.BAD_INPUT, topic), result.message)
+        sentence = "state group 'eef_9d': the two rows of the rotation are zero"
+        self.assertIn(sentence, result.message)
+        refused = lambda level, message, _: level in levels(ERROR) and sentence in message
+        self.wait_for_status(f'policy: state {topic}', refused, 'refused')
 
 
 class InputTest(DiagnosticsCase):

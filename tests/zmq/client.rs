@@ -1,6 +1,6 @@
 //! A REQ socket, as plain as it gets.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -25,13 +25,18 @@ pub fn greeting(socket: &str) -> Vec<u8> {
 /// The bytes of a message.
 pub fn message(parts: &[&[u8]]) -> Vec<u8> {
     let mut bytes = vec![];
+    write(&mut bytes, parts).expect("memory takes them");
+    bytes
+}
+
+/// Writes a message; large parts go out from where they lie, as with libzmq.
+fn write(out: &mut impl Write, parts: &[&[u8]]) -> io::Result<()> {
     for (index, part) in parts.iter().enumerate() {
         let more = u8::from(index + 1 < parts.len());
-        bytes.push(2 | more);
-        bytes.extend((part.len() as u64).to_be_bytes());
-        bytes.extend_from_slice(part);
+        out.write_all(&[&[2 | more][..], &(part.len() as u64).to_be_bytes()].concat())?;
+        out.write_all(part)?;
     }
-    bytes
+    Ok(())
 }
 
 impl Client {
@@ -42,6 +47,7 @@ impl Client {
     pub fn try_connect(address: SocketAddr, socket: &str) -> io::Result<Self> {
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
         stream.write_all(&greeting(socket))?;
         // Its greeting and its READY.
         stream.read_exact(&mut [0; 64 + 27])?;
@@ -64,7 +70,8 @@ impl Client {
     }
 
     pub fn send(&mut self, parts: &[&[u8]]) {
-        self.stream.write_all(&message(parts)).unwrap();
+        let mut out = BufWriter::new(&self.stream);
+        write(&mut out, parts).and_then(|()| out.flush()).unwrap();
     }
 
     pub fn receive(&mut self) -> io::Result<Vec<Vec<u8>>> {

@@ -16,6 +16,7 @@ use super::super::worker::{Failure, Occupied, Span};
 use super::ending::{Outcome, Reason};
 use super::{Engine, Event, Prediction};
 use crate::contract::{ActionChunk, CancelToken, Noise, PredictOptions, Progress};
+use crate::encode::Culprit;
 use crate::history::{Moment, Sighting, Waiting};
 use crate::policy::PolicyError;
 
@@ -170,12 +171,19 @@ impl Engine {
 
     /// The input for which the policy has refused an observation; its diagnostics say so from now on.
     fn blamed(&self, failure: &Failure<PolicyError>) -> Option<Blamed> {
-        let Failure::Policy(PolicyError::Observation(error)) = failure else { return None };
+        let Failure::Policy(error) = failure else { return None };
+        let (culprit, reason) = match error {
+            PolicyError::Observation(error) => (error.culprit()?, error.to_string()),
+            PolicyError::State(error) => {
+                (Culprit::StateGroup(error.state_group()?), error.to_string())
+            }
+            _ => return None,
+        };
         let shared = &self.model.as_ref()?.shared;
-        let blamed = Blamed::new(error.culprit()?, &shared.settings);
+        let blamed = Blamed::new(culprit, &shared.settings);
         if let Some(input) = blamed.input {
             let at_ns = self.core.clock.now().steady_ns;
-            shared.monitor.input(input).useless(&error.to_string(), at_ns);
+            shared.monitor.input(input).useless(&reason, at_ns);
         }
         Some(blamed)
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use half::f16;
 
 use super::dtype::{ByteOrder, Dtype, DtypeError};
@@ -101,6 +102,16 @@ impl<'a> Array<'a> {
     /// The elements, in C order and little-endian.
     pub fn bytes(&self) -> &[u8] {
         &self.data
+    }
+
+    /// As [`Array::bytes`], for longer than this array: `message`, from which it was read, is shared where they lie there.
+    pub fn share(&self, message: &Bytes) -> Bytes {
+        match &self.data {
+            Cow::Borrowed(data) if message.as_ptr_range().contains(&data.as_ptr()) => {
+                message.slice_ref(data)
+            }
+            data => Bytes::copy_from_slice(data),
+        }
     }
 
     pub fn into_bytes(self) -> Vec<u8> {

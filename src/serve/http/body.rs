@@ -12,7 +12,7 @@ use hyper::body::{Frame, SizeHint};
 use tokio::time::timeout;
 
 use super::error::ApiError;
-use crate::serve::room::{Room, Share};
+use crate::serve::room::{AHEAD_BYTES, Room, Share};
 
 /// For the rest of a body that nobody wants.
 const SKIP_TIME: Duration = Duration::from_secs(5);
@@ -50,13 +50,11 @@ impl Reader {
     /// A body that is too large, too slow, or broken off; no room among the other bodies.
     pub async fn read(&self, headers: &HeaderMap, body: Body) -> Result<Held, ApiError> {
         let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-        if announced
-            .and_then(|length| length.parse().ok())
-            .is_some_and(|length: usize| length > self.limit)
-        {
+        let announced: usize = announced.and_then(|length| length.parse().ok()).unwrap_or(0);
+        if announced > self.limit {
             return Err(ApiError::TooLarge { limit: self.limit });
         }
-        match timeout(self.time, self.read_all(body)).await {
+        match timeout(self.time, self.read_all(body, announced)).await {
             Ok(read) => read,
             Err(_) => Err(ApiError::Slow(self.time)),
         }
@@ -77,8 +75,9 @@ impl Reader {
         let _ = timeout(SKIP_TIME.min(self.time), skip).await;
     }
 
-    async fn read_all(&self, mut body: Body) -> Result<Held, ApiError> {
+    async fn read_all(&self, mut body: Body, announced: usize) -> Result<Held, ApiError> {
         let mut held = Held::default();
+        held.bytes.reserve(announced.min(AHEAD_BYTES));
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| ApiError::Broken(error.to_string()))?;
             // Trailers say nothing that is wanted.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use tokio::sync::{Semaphore, watch};
 use tracing::warn;
 
@@ -66,9 +67,9 @@ impl Handler {
     }
 
     /// Answers one request. Whatever is wrong with it, the answer says so. A caller that stops waiting ends the prediction.
-    pub async fn handle(&self, request: impl AsRef<[u8]> + Send + 'static) -> Vec<u8> {
+    pub async fn handle(&self, request: impl Into<Bytes>) -> Vec<u8> {
         let start = Instant::now();
-        let Asked { dialect, what } = self.read(request).await;
+        let Asked { dialect, what } = self.read(request.into()).await;
         let answer = match what {
             Ok(what) => self.answer(what, start).await,
             Err(error) => Err(error),
@@ -85,12 +86,12 @@ impl Handler {
 
     /// Reads a request beside the connections: large ones take their time. The turn is given back when it has been read, also
     /// if the client has left meanwhile.
-    async fn read(&self, request: impl AsRef<[u8]> + Send + 'static) -> Asked {
+    async fn read(&self, request: Bytes) -> Asked {
         let desk = self.0.desk.clone();
         // The semaphore is never closed.
         let turn = self.0.readers.clone().acquire_owned().await;
         let read = tokio::task::spawn_blocking(move || {
-            let asked = desk.read(request.as_ref());
+            let asked = desk.read(&request);
             drop(turn);
             asked
         });

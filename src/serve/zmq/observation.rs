@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::error::ObservationError;
 use crate::contract::{Embodiment, FRAME_SIDE, Frame, FrameError, Observation};
 use crate::serve::arrays::{Array, Dtype, Key, Map, Value};
@@ -30,8 +32,8 @@ const FLAT_LANGUAGE: [&str; 2] = ["annotation.", "language."];
 /// The data set's name for an instruction that simulations send under another one.
 const TASK: (&str, &str) = ("task", "annotation.human.coarse_action");
 
-/// Reads an observation. Keys that are no camera, state group or instruction of the embodiment are left out, as the
-/// reference does.
+/// Reads an observation, whose frames stay in `message`. Keys that are no camera, state group or instruction of the
+/// embodiment are left out, as the reference does.
 ///
 /// # Errors
 /// Something that the embodiment needs is missing, or is not what it should be. The policy checks the rest.
@@ -39,13 +41,14 @@ pub(super) fn read(
     observation: &Map<'_>,
     enveloped: bool,
     embodiment: &Embodiment,
+    message: &Bytes,
 ) -> Result<(Observation, Style), ObservationError> {
     let source = Source::open(observation)?;
     let mut batch = Batch(None);
     let mut frames = BTreeMap::new();
     for camera in &embodiment.cameras {
         let (key, array) = source.array(VIDEO, camera)?;
-        frames.insert(camera.clone(), read_frames(&key, array, &mut batch)?);
+        frames.insert(camera.clone(), read_frames(&key, array, message, &mut batch)?);
     }
     let mut state = BTreeMap::new();
     for group in &embodiment.state {
@@ -173,6 +176,7 @@ impl Batch {
 fn read_frames(
     key: &str,
     array: &Array<'_>,
+    message: &Bytes,
     batch: &mut Batch,
 ) -> Result<Vec<Arc<Frame>>, ObservationError> {
     const AXES: &str = "[times, height, width, 3]";
@@ -190,8 +194,11 @@ fn read_frames(
     if !FRAME_SIDE.contains(&width) || !FRAME_SIDE.contains(&height) {
         return Err(wrong(FrameError::Size { width, height }));
     }
-    let frames = array.bytes().chunks_exact(3 * width as usize * height as usize);
-    frames.map(|rgb| Frame::new(width, height, rgb.to_vec()).map(Arc::new).map_err(wrong)).collect()
+    let pixels = array.share(message);
+    let frames = pixels.chunks_exact(3 * width as usize * height as usize);
+    frames
+        .map(|rgb| Frame::new(width, height, pixels.slice_ref(rgb)).map(Arc::new).map_err(wrong))
+        .collect()
 }
 
 /// Values of one state group: `[1, values]`.

@@ -1,5 +1,6 @@
 //! From the bytes of a request to what it asks for.
 
+use bytes::Bytes;
 use tracing::debug;
 
 use super::error::{ObservationError, RequestError};
@@ -74,16 +75,17 @@ impl Endpoint {
 
 impl Desk {
     /// Reads a request; whatever is wrong with it stands in what comes out.
-    pub fn read(&self, request: &[u8]) -> Asked {
+    pub fn read(&self, request: &Bytes) -> Asked {
         match decode(request) {
-            Ok(Message { value, dialect }) => {
-                Asked { dialect: dialect.unwrap_or(Dialect::DEFAULT), what: self.what(&value) }
-            }
+            Ok(Message { value, dialect }) => Asked {
+                dialect: dialect.unwrap_or(Dialect::DEFAULT),
+                what: self.what(&value, request),
+            },
             Err(error) => Asked { dialect: Dialect::DEFAULT, what: Err(error.into()) },
         }
     }
 
-    fn what(&self, request: &Value<'_>) -> Result<What, RequestError> {
+    fn what(&self, request: &Value<'_>, message: &Bytes) -> Result<What, RequestError> {
         let request = request.as_map().ok_or(RequestError::NoMap { found: request.kind() })?;
         self.check_token(request)?;
         Ok(match Endpoint::of(request)? {
@@ -96,7 +98,7 @@ impl Desk {
             Endpoint::Kill if self.allow_kill => What::Kill,
             Endpoint::Kill => return Err(RequestError::KillOff),
             Endpoint::GetAction => match request.get("data") {
-                Some(Value::Map(data)) => What::Action(Box::new(self.action(data)?)),
+                Some(Value::Map(data)) => What::Action(Box::new(self.action(data, message)?)),
                 None | Some(Value::Nil) => {
                     return Err(ObservationError::Shape { found: vec![] }.into());
                 }
@@ -111,16 +113,17 @@ impl Desk {
         if token.is(given.as_bytes()) { Ok(()) } else { Err(RequestError::Token) }
     }
 
-    fn action(&self, data: &Map<'_>) -> Result<Action, RequestError> {
+    fn action(&self, data: &Map<'_>, message: &Bytes) -> Result<Action, RequestError> {
         let (observation, seed, enveloped) = match data.get("observation") {
             Some(Value::Map(observation)) => (observation, seed(data)?, true),
             Some(other) => return Err(ObservationError::Kind { found: other.kind() }.into()),
             None => (data, None, false),
         };
         let model = self.engine.model()?;
-        // The place comes first: with a full queue, no frame is copied.
+        // The place comes first: with a full queue, no observation is read.
         let place = self.engine.reserve()?;
-        let (observation, style) = observation::read(observation, enveloped, &model.embodiment)?;
+        let (observation, style) =
+            observation::read(observation, enveloped, &model.embodiment, message)?;
         debug!(?style, "get_action");
         let noise = Noise::Seed(seed.unwrap_or(model.default_seed));
         Ok(Action { place, observation, noise, style })

@@ -1,6 +1,6 @@
 //! ZMTP 3.0 as a REP socket speaks it to REQ and DEALER sockets, without security: rfc.zeromq.org/spec/23.
 //!
-//! Nothing is allocated by a length that the other side announces; memory grows with the bytes that arrive.
+//! Little is allocated by a length that the other side announces; memory grows with the bytes that arrive.
 
 mod frames;
 mod greeting;

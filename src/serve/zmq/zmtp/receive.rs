@@ -2,17 +2,15 @@
 
 use std::io;
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::frames::{COMMAND, MORE, command_body, exactly, length, split_command};
 use super::{MAX_PARTS, ZmtpError};
-use crate::serve::room::{NoRoom, Room, Share};
+use crate::serve::room::{AHEAD_BYTES, NoRoom, Room, Share};
 
 /// Bytes of a part that tells a router where the answer goes; identities of ZeroMQ have at most these.
 const MAX_ADDRESS_BYTES: u64 = 255;
-
-/// Bytes that are made room for before they have come.
-const AHEAD_BYTES: usize = 64 << 10;
 
 /// What is taken of a message.
 pub struct Intake {
@@ -47,6 +45,13 @@ pub struct Content {
 impl AsRef<[u8]> for Content {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+impl From<Content> for Bytes {
+    /// The share is given back with the last part of the bytes that is in use.
+    fn from(content: Content) -> Self {
+        Bytes::from_owner(content)
     }
 }
 
