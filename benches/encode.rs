@@ -19,7 +19,7 @@ fn noise(width: u32, height: u32) -> Frame {
         (state >> 56) as u8
     };
     let length = 3 * width as usize * height as usize;
-    let rgb = std::iter::repeat_with(sample).take(length).collect();
+    let rgb: Vec<u8> = std::iter::repeat_with(sample).take(length).collect();
     Frame::new(width, height, rgb).expect("the sizes above are within the limits")
 }
 

@@ -31,7 +31,7 @@ fn snapshot() -> (PathBuf, Option<TempDir>) {
 }
 
 fn observation(embodiment: &Embodiment) -> Observation {
-    let pixels = (0..3 * FRAME_SIDE * FRAME_SIDE).map(|i| (i * 37 % 251) as u8).collect();
+    let pixels: Vec<u8> = (0..3 * FRAME_SIDE * FRAME_SIDE).map(|i| (i * 37 % 251) as u8).collect();
     let frame = Arc::new(Frame::new(FRAME_SIDE, FRAME_SIDE, pixels).expect("a frame"));
     let frames_of = |_: &String| vec![frame.clone(); embodiment.frame_deltas.len()];
     let cameras = embodiment.cameras.iter();

@@ -92,7 +92,7 @@ fn stamp(ms: i64) -> Time {
 
 fn frame(camera: &str, ms: i64) -> Arc<Frame> {
     let seed = ms as usize * 7 + camera.len();
-    let rgb = (0..320 * 180 * 3).map(|i| ((i * (seed + 13)) >> 5) as u8).collect();
+    let rgb: Vec<u8> = (0..320 * 180 * 3).map(|i| ((i * (seed + 13)) >> 5) as u8).collect();
     Arc::new(Frame::new(320, 180, rgb).expect("valid"))
 }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
+use super::seats::{Seat, Seats};
 use crate::throttle::{Throttle, WARNING_PERIOD, and_more};
 
 /// Before the next try where no connection can be accepted, as when all file descriptors are in use.
@@ -17,7 +18,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What a server takes of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Connections {
-    /// At a time; more wait to be accepted.
+    /// At a time. For one more, the one that has been silent longest is ended; it waits where none is silent.
     pub limit: usize,
     /// For the requests that are under way when the server is told to stop.
     pub drain: Duration,
@@ -29,27 +30,28 @@ pub async fn serve<C>(
     listener: TcpListener,
     limits: Connections,
     mut stop: watch::Receiver<bool>,
-    connection: impl Fn(TcpStream, watch::Receiver<bool>) -> C,
+    connection: impl Fn(TcpStream, Arc<Seat>, watch::Receiver<bool>) -> C,
 ) where
     C: Future<Output = ()> + Send + 'static,
 {
-    let places = Arc::new(Semaphore::new(limits.limit));
+    let seats = Seats::new(limits.limit);
     let mut connections = JoinSet::new();
     let mut warnings = Throttle::new(WARNING_PERIOD);
+    // The one that has no seat yet.
+    let mut newest: Option<TcpStream> = None;
     loop {
-        let accepted = tokio::select! {
+        tokio::select! {
             biased;
             () = stopped(&mut stop) => break,
             // Finished tasks are forgotten as they end.
-            Some(_) = connections.join_next() => continue,
-            accepted = accept(&listener, &places, &mut warnings) => accepted,
-        };
-        let Some((stream, place)) = accepted else { continue };
-        let connection = connection(stream, stop.clone());
-        connections.spawn(async move {
-            connection.await;
-            drop(place);
-        });
+            Some(_) = connections.join_next() => {}
+            seat = seats.take(), if newest.is_some() => {
+                if let Some(stream) = newest.take() {
+                    connections.spawn(connection(stream, seat, stop.clone()));
+                }
+            }
+            accepted = accept(&listener, &mut warnings), if newest.is_none() => newest = accepted,
+        }
     }
     drop(listener);
     let open = connections.len();
@@ -69,14 +71,9 @@ pub async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-    warnings: &mut Throttle,
-) -> Option<(TcpStream, OwnedSemaphorePermit)> {
-    let place = places.clone().acquire_owned().await.ok()?;
+async fn accept(listener: &TcpListener, warnings: &mut Throttle) -> Option<TcpStream> {
     match listener.accept().await {
-        Ok((stream, _)) => Some((stream, place)),
+        Ok((stream, _)) => Some(stream),
         Err(error) => {
             if let Some(held_back) = warnings.pass() {
                 warn!("no connection can be accepted: {error}{}", and_more(held_back));

@@ -13,6 +13,7 @@ pub mod http;
 mod model;
 mod room;
 pub mod run;
+mod seats;
 pub mod smoke;
 pub mod times;
 mod token;

@@ -106,7 +106,7 @@ fn an_observation_holds_the_newest_pixels_and_joints_until_its_moment() {
         // Frames of the moments 0, 50 ... come 12 ms later, states of 0, 20, 50, 70 ... 1 ms later.
         let (frame_ms, state_ms) = (ms - 51, ms - 1);
         let rows = (0..HEIGHT).flat_map(|row| (0..WIDTH).map(move |column| (row, column)));
-        let rgb = rows.flat_map(|(row, column)| pixel(frame_ms, row, column)).collect();
+        let rgb: Vec<u8> = rows.flat_map(|(row, column)| pixel(frame_ms, row, column)).collect();
         let frame = Arc::new(Frame::new(WIDTH, HEIGHT, rgb).expect("valid"));
         let expected = Observation {
             stamp_ns: START + state_ms * MS,

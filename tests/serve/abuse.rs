@@ -73,6 +73,25 @@ fn slow_heads_and_idle_connections_are_closed_while_others_are_served() {
 }
 
 #[test]
+fn silent_connections_beyond_the_limit_give_way() {
+    let limits = Limits { connections: 2, ..Limits::default() };
+    let rig = rig(limits);
+    let start = Instant::now();
+    let mut idle = connect(rig.address);
+    idle.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n").expect("sent");
+    let mut silent: Vec<TcpStream> = (0..10).map(|_| connect(rig.address)).collect();
+    for stream in &mut silent {
+        // It may be gone already.
+        let _ = stream.write_all(b"GET /health HT");
+    }
+    assert_eq!(rig.get("/health").status, 200);
+    for gone in std::iter::once(&mut idle).chain(&mut silent[..9]) {
+        closed(gone);
+    }
+    assert!(start.elapsed() < limits.head / 2, "{:?}", start.elapsed());
+}
+
+#[test]
 fn slow_bodies_are_told_so() {
     let rig = rig(short());
     let mut slow = connect(rig.address);

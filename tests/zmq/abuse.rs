@@ -157,18 +157,34 @@ fn requests_together_take_no_more_room_than_there_is() {
 }
 
 #[test]
-fn connections_beyond_the_limit_wait_and_are_then_served() {
-    let serving = serving(Limits { connections: 2, ..Limits::default() });
-    let mut clients = [Client::connect(serving.address), Client::connect(serving.address)];
-    let (greeted, third) = channel();
+fn silent_connections_beyond_the_limit_give_way() {
+    let serving = serving(Limits { connections: 3, ..Limits::default() });
+    let mut client = Client::connect(serving.address);
+    let silent: Vec<TcpStream> = (0..20).map(|_| connect(serving.address)).collect();
+    is_served(&serving);
+    // The oldest of them are gone, and so is the client that said nothing for longer.
+    for mut gone in silent.into_iter().take(17) {
+        closed(&mut gone);
+    }
+    closed(&mut client.stream);
+}
+
+#[test]
+fn connections_beyond_the_limit_wait_while_all_others_are_busy() {
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let Gate { serving, begun, go_on } = gated(Setup { limits, ..Setup::default() });
+    let mut busy = Client::connect(serving.address);
+    busy.send(&[b"", &stored::request("n15/class")]);
+    begun.recv_timeout(PATIENCE).unwrap();
+    let (greeted, second) = channel();
     let address = serving.address;
     let waiting = thread::spawn(move || {
         let mut client = Client::connect(address);
         greeted.send(()).unwrap();
         error_of(&client.ask(&plain("ping", None)))
     });
-    third.recv_timeout(SHORT).expect_err("it waits");
-    assert_eq!(error_of(&clients[0].ask(&plain("ping", None))), None);
-    drop(clients);
+    second.recv_timeout(SHORT).expect_err("it waits");
+    go_on.send(()).unwrap();
+    assert_eq!(error_of(&busy.receive().unwrap()[1]), None);
     assert_eq!(waiting.join().unwrap(), None);
 }

@@ -1,5 +1,6 @@
 //! One connection: its limits, and how it ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -15,18 +16,20 @@ use tracing::debug;
 
 use super::Limits;
 use crate::serve::accept::stopped;
+use crate::serve::seats::Seat;
 
 /// Bytes and number of the headers of a request.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 const MAX_HEADERS: usize = 64;
-/// For an answer to be sent, when the server is told to stop.
+/// For an answer to be sent, when the connection is to end.
 const LAST_ANSWER: Duration = Duration::from_secs(2);
 
-/// Serves a connection to its end; when `stop` becomes true, it may end its request.
+/// Serves a connection to its end; when `stop` becomes true, or its seat is needed, it may end its request.
 pub async fn serve(
     stream: TcpStream,
     app: Router,
     limits: Limits,
+    seat: Arc<Seat>,
     mut stop: watch::Receiver<bool>,
 ) {
     // Answers are small and waited for.
@@ -37,12 +40,14 @@ pub async fn serve(
     stream.set_write_timeout(Some(limits.write));
     let (begin, under_way) = watch::channel(false);
     let app = TowerToHyperService::new(app);
+    let of_requests = seat.clone();
     let service = service_fn(move |request| {
         begin.send_replace(true);
-        let (answer, end) = (app.call(request), begin.clone());
+        let (answer, end, busy) = (app.call(request), begin.clone(), of_requests.begin());
         async move {
             let answer = answer.await;
             end.send_replace(false);
+            drop(busy);
             answer
         }
     });
@@ -54,8 +59,17 @@ pub async fn serve(
         .serve_connection(TokioIo::new(Box::pin(stream)), service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stopped(&mut stop) => {
+        ended = connection.as_mut() => Some(ended),
+        () = stopped(&mut stop) => None,
+        () = seat.dismissed() => {
+            debug!("a silent connection gives way to another one");
+            let has_asked = under_way.has_changed().unwrap_or(false);
+            if has_asked { None } else { Some(Ok(())) }
+        }
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
             connection.as_mut().graceful_shutdown();
             tokio::select! {
                 ended = connection => ended,

@@ -31,7 +31,7 @@ use super::accept::{self, Connections};
 /// What the server takes from clients, and for how long it waits for them.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at a time; more wait to be accepted.
+    /// Connections at a time; for one more, the one that has been silent longest is ended.
     pub connections: usize,
     /// Bytes of a body.
     pub body_bytes: usize,
@@ -95,8 +95,8 @@ impl Server {
         let limits = self.app.limits();
         let app = routes::router(self.app);
         let connections = Connections { limit: limits.connections, drain: limits.drain };
-        accept::serve(self.listener, connections, stop, |stream, stop| {
-            connection::serve(stream, app.clone(), limits, stop)
+        accept::serve(self.listener, connections, stop, |stream, seat, stop| {
+            connection::serve(stream, app.clone(), limits, seat, stop)
         })
         .await;
     }

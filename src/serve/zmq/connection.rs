@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
@@ -16,17 +17,22 @@ use super::handler::{Handler, error_answer};
 use super::zmtp::{self, Intake, Received, Request, ZmtpError};
 use crate::serve::accept::stopped;
 use crate::serve::room::Room;
+use crate::serve::seats::{Busy, Seat};
 
 /// The side of a connection that answers go to. A client that takes nothing of them is left.
 type Writer = Pin<Box<TimeoutWriter<OwnedWriteHalf>>>;
 
-/// Serves a client until it leaves, breaks the protocol, or is idle when the server ends. What is computed for a client
-/// ends with its connection.
+/// What has come, and the mark that something has, which is kept until it is answered.
+type Marked = (Received, Busy);
+
+/// Serves a client until it leaves, breaks the protocol, or is idle when the server ends or its seat is needed. What is
+/// computed for a client ends with its connection.
 pub async fn serve(
     stream: TcpStream,
     handler: &Handler,
     limits: Limits,
     room: Room,
+    seat: Arc<Seat>,
     stop: watch::Receiver<bool>,
 ) -> Result<(), ZmtpError> {
     stream.set_nodelay(true)?;
@@ -40,13 +46,14 @@ pub async fn serve(
         greeted = in_time(limits.message, zmtp::greet(&mut reader, &mut writer)) => greeted?,
         // Who has not said anything yet waits for nothing.
         () = stopped(&mut stopping) => return Ok(()),
+        () = seat.dismissed() => return Err(ZmtpError::Dismissed),
     }
     let intake = Intake { limit: limits.message_bytes, room };
     let (sender, received) = mpsc::channel(1);
     // Reading goes on while an answer is awaited: the client may leave, or ask for a sign of life.
     tokio::select! {
-        ended = read(reader, &intake, limits.message, sender) => ended,
-        ended = answer(received, writer, handler, limits.idle, stop) => ended,
+        ended = read(reader, &intake, limits.message, &seat, sender) => ended,
+        ended = answer(received, writer, handler, limits.idle, &seat, stop) => ended,
     }
 }
 
@@ -62,7 +69,8 @@ async fn read(
     mut reader: BufReader<OwnedReadHalf>,
     intake: &Intake,
     limit: Duration,
-    sender: mpsc::Sender<Received>,
+    seat: &Arc<Seat>,
+    sender: mpsc::Sender<Marked>,
 ) -> Result<(), ZmtpError> {
     loop {
         let first = match reader.read_u8().await {
@@ -70,24 +78,26 @@ async fn read(
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
             Err(error) => return Err(error.into()),
         };
+        let busy = seat.begin();
         let received = in_time(limit, zmtp::receive(first, &mut reader, intake)).await?;
-        if sender.send(received).await.is_err() {
+        if sender.send((received, busy)).await.is_err() {
             return Ok(());
         }
     }
 }
 
-/// Answers until the client is silent for `idle`, or the server ends.
+/// Answers until the client is silent for `idle` or while its seat is needed, or the server ends.
 async fn answer(
-    mut received: mpsc::Receiver<Received>,
+    mut received: mpsc::Receiver<Marked>,
     mut writer: Writer,
     handler: &Handler,
     idle: Duration,
+    seat: &Seat,
     mut stop: watch::Receiver<bool>,
 ) -> Result<(), ZmtpError> {
     let mut next = None;
     loop {
-        let now = match next.take() {
+        let (now, _busy) = match next.take() {
             Some(now) => now,
             None => tokio::select! {
                 biased;
@@ -97,6 +107,7 @@ async fn answer(
                     Err(_) => return Err(ZmtpError::Silent(idle)),
                 },
                 () = stopped(&mut stop) => return Ok(()),
+                () = seat.dismissed() => return Err(ZmtpError::Dismissed),
             },
         };
         match now {
@@ -112,10 +123,10 @@ async fn answer(
 /// Answers one request, and pings meanwhile; returns what else has come.
 async fn respond(
     request: Request,
-    received: &mut mpsc::Receiver<Received>,
+    received: &mut mpsc::Receiver<Marked>,
     writer: &mut Writer,
     handler: &Handler,
-) -> Result<Option<Received>, ZmtpError> {
+) -> Result<Option<Marked>, ZmtpError> {
     let Request { route, content } = request;
     let mut next = None;
     let answer = match content {
@@ -125,9 +136,9 @@ async fn respond(
             loop {
                 tokio::select! {
                     answer = &mut answering => break answer,
-                    Some(come) = received.recv(), if next.is_none() => match come {
+                    Some((come, busy)) = received.recv(), if next.is_none() => match come {
                         Received::Ping(context) => writer.write_all(&zmtp::pong(&context)).await?,
-                        other => next = Some(other),
+                        other => next = Some((other, busy)),
                     },
                 }
             }

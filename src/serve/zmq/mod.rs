@@ -23,7 +23,7 @@ pub use zmtp::MAX_PARTS;
 /// What the server takes from clients, and for how long it waits for them.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at a time; more wait to be greeted.
+    /// Connections at a time; for one more, the one that has been silent longest is ended.
     pub connections: usize,
     /// Bytes of a request: more than ten frames of 1920x1080 take, as RGB.
     pub message_bytes: usize,

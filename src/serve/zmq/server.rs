@@ -56,10 +56,10 @@ impl Server {
         let room = Room::new(limits.held_bytes);
         let connections = Connections { limit: limits.connections, drain: limits.drain };
         let (end, ended) = watch::channel(false);
-        let serving = accept::serve(listener, connections, ended, |stream, stop| {
+        let serving = accept::serve(listener, connections, ended, |stream, seat, stop| {
             let (handler, room) = (handler.clone(), room.clone());
             async move {
-                match connection::serve(stream, &handler, limits, room, stop).await {
+                match connection::serve(stream, &handler, limits, room, seat, stop).await {
                     Ok(()) => debug!("a client leaves"),
                     Err(error) => debug!("a client is disconnected: {error}"),
                 }

@@ -48,4 +48,8 @@ pub(super) enum ZmtpError {
     Slow(Duration),
     #[error("nothing has come for {:.0} s", .0.as_secs_f64())]
     Silent(Duration),
+    #[error(
+        "all connections are taken, and nothing has come from this one for longer than from any other"
+    )]
+    Dismissed,
 }

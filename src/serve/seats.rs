@@ -1,0 +1,174 @@
+//! Places for connections. When all are taken, whoever has been silent longest gives up its own.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+/// The places of a server.
+pub struct Seats {
+    free: Arc<Semaphore>,
+    silent: Mutex<Silent>,
+    /// One more is silent.
+    fell_silent: Notify,
+}
+
+/// Connections that nothing is done for, in the order in which they fell silent.
+#[derive(Default)]
+struct Silent {
+    turn: u64,
+    seats: BTreeMap<u64, Arc<Notify>>,
+}
+
+/// A connection's place, which is silent until [`Seat::begin`]; given back when it is dropped.
+pub struct Seat {
+    seats: Arc<Seats>,
+    activity: Mutex<Activity>,
+    dismissal: Arc<Notify>,
+    _place: OwnedSemaphorePermit,
+}
+
+struct Activity {
+    /// Requests that arrive or are answered.
+    requests: usize,
+    /// The seat's key among the silent ones.
+    turn: u64,
+}
+
+/// A request that arrives or is answered: its connection is not silent.
+pub struct Busy(Arc<Seat>);
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while it holds one of these.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Seats {
+    pub fn new(places: usize) -> Arc<Self> {
+        let free = Arc::new(Semaphore::new(places));
+        Arc::new(Self { free, silent: Mutex::default(), fell_silent: Notify::new() })
+    }
+
+    /// A place; waits for one if all are taken, and tells the connection that has been silent longest to leave.
+    pub async fn take(self: &Arc<Self>) -> Arc<Seat> {
+        let mut place = pin!(self.free.clone().acquire_owned());
+        let mut told = false;
+        let place = loop {
+            tokio::select! {
+                biased;
+                place = &mut place => break place.expect("it is never closed"),
+                () = self.dismiss(), if !told => told = true,
+            }
+        };
+        let dismissal = Arc::new(Notify::new());
+        let turn = self.fall_silent(&dismissal);
+        let activity = Mutex::new(Activity { requests: 0, turn });
+        Arc::new(Seat { seats: self.clone(), activity, dismissal, _place: place })
+    }
+
+    /// Tells the connection that has been silent longest to leave, as soon as there is one.
+    async fn dismiss(&self) {
+        loop {
+            let fell_silent = self.fell_silent.notified();
+            let longest = locked(&self.silent).seats.pop_first();
+            if let Some((_, dismissal)) = longest {
+                dismissal.notify_one();
+                return;
+            }
+            fell_silent.await;
+        }
+    }
+
+    fn fall_silent(&self, dismissal: &Arc<Notify>) -> u64 {
+        let mut silent = locked(&self.silent);
+        silent.turn += 1;
+        let turn = silent.turn;
+        silent.seats.insert(turn, dismissal.clone());
+        self.fell_silent.notify_one();
+        turn
+    }
+
+    fn wake(&self, turn: u64) {
+        locked(&self.silent).seats.remove(&turn);
+    }
+}
+
+impl Seat {
+    /// Marks a request until what is returned is dropped.
+    pub fn begin(self: &Arc<Self>) -> Busy {
+        let mut activity = locked(&self.activity);
+        if activity.requests == 0 {
+            self.seats.wake(activity.turn);
+        }
+        activity.requests += 1;
+        Busy(self.clone())
+    }
+
+    /// Waits until somebody else needs this place more. A request that has begun meanwhile is to be answered first.
+    pub async fn dismissed(&self) {
+        self.dismissal.notified().await;
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.seats.wake(locked(&self.activity).turn);
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let mut activity = locked(&self.0.activity);
+        activity.requests -= 1;
+        if activity.requests == 0 {
+            activity.turn = self.0.seats.fall_silent(&self.0.dismissal);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// What is ready needs no time; what is not, never comes.
+    async fn ready<T>(work: impl Future<Output = T>) -> Option<T> {
+        timeout(Duration::from_millis(20), work).await.ok()
+    }
+
+    #[tokio::test]
+    async fn the_connection_that_has_been_silent_longest_leaves() {
+        let seats = Seats::new(3);
+        let [first, second, third] = [seats.take().await, seats.take().await, seats.take().await];
+        // It has said something since the second one came.
+        drop(first.begin());
+        assert!(ready(seats.take()).await.is_none());
+        assert!(ready(second.dismissed()).await.is_some());
+        assert!(ready(first.dismissed()).await.is_none());
+        assert!(ready(third.dismissed()).await.is_none());
+        drop(second);
+        let fourth = ready(seats.take()).await.expect("the second one's place");
+        assert!(ready(third.dismissed()).await.is_none(), "there was a place");
+        drop((first, third, fourth));
+        assert_eq!(seats.free.available_permits(), 3);
+        assert!(locked(&seats.silent).seats.is_empty());
+    }
+
+    #[tokio::test]
+    async fn whoever_has_a_request_stays() {
+        let seats = Seats::new(1);
+        let only = seats.take().await;
+        let (one, other) = (only.begin(), only.begin());
+        drop(one);
+        let next = tokio::spawn(async move { seats.take().await });
+        assert!(ready(only.dismissed()).await.is_none());
+        drop(other);
+        assert!(ready(only.dismissed()).await.is_some());
+        drop(only);
+        assert!(ready(next).await.is_some());
+    }
+}
