@@ -297,10 +297,10 @@ mod tests {
 
     #[test]
     fn base64_may_have_line_breaks_and_lack_its_padding() {
-        for text in ["QUJDRA==", "QUJDRA", "QUJD\r\nRA==\n", " Q U J D R A"] {
+        for text in ["QUJDRA==", "QUJDRA=", "QUJDRA", "QUJD\r\nRA==\n", " Q U J D R A"] {
             assert_eq!(file(text), Ok(b"ABCD".to_vec()), "{text:?}");
         }
-        for text in ["QUJDRA=", "QUJDR", "QUJDRB==", "QUJD-A==", "QUJDRA==QUJD", "=", "QUJDRÄ=="] {
+        for text in ["QUJDR", "QUJDRB==", "QUJD-A==", "QUJDRA==QUJD", "=", "QUJDRÄ=="] {
             assert_eq!(file(text).ok(), None, "{text:?}");
         }
     }
