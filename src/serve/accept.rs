@@ -1,9 +1,11 @@
 //! Connections of a server: how many at a time, and how they end.
 
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -15,6 +17,9 @@ use crate::throttle::{Throttle, WARNING_PERIOD, and_more};
 /// Before the next try where no connection can be accepted, as when all file descriptors are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// Connections that may wait to be accepted. The system drops more, whose clients try again after a second.
+const BACKLOG: u32 = 1024;
+
 /// What a server takes of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Connections {
@@ -22,6 +27,21 @@ pub struct Connections {
     pub limit: usize,
     /// For the requests that are under way when the server is told to stop.
     pub drain: Duration,
+}
+
+/// Listens at an address; a port of 0 is any free one.
+///
+/// # Errors
+/// What the system reports.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // The port is free again as soon as a server has ended.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Serves until `stop` becomes true or its sender is gone; then no connection is accepted, and those that are open may end
@@ -50,7 +70,9 @@ pub async fn serve<C>(
                     connections.spawn(connection(stream, seat, stop.clone()));
                 }
             }
-            accepted = accept(&listener, &mut warnings), if newest.is_none() => newest = accepted,
+            accepted = accept(&listener, &seats, &mut warnings), if newest.is_none() => {
+                newest = accepted;
+            }
         }
     }
     drop(listener);
@@ -71,13 +93,19 @@ pub async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-async fn accept(listener: &TcpListener, warnings: &mut Throttle) -> Option<TcpStream> {
+async fn accept(
+    listener: &TcpListener,
+    seats: &Seats,
+    warnings: &mut Throttle,
+) -> Option<TcpStream> {
     match listener.accept().await {
         Ok((stream, _)) => Some(stream),
         Err(error) => {
             if let Some(held_back) = warnings.pass() {
                 warn!("no connection can be accepted: {error}{}", and_more(held_back));
             }
+            // Fewer files may be allowed than there are seats.
+            seats.dismiss_now();
             sleep(ACCEPT_PAUSE).await;
             None
         }

@@ -21,7 +21,7 @@ struct Silent {
     seats: BTreeMap<u64, Arc<Notify>>,
 }
 
-/// A connection's place, which is silent until [`Seat::begin`]; given back when it is dropped.
+/// A connection's place, which counts as silent until [`Seat::begin`]; given back when it is dropped.
 pub struct Seat {
     seats: Arc<Seats>,
     activity: Mutex<Activity>,
@@ -30,13 +30,13 @@ pub struct Seat {
 }
 
 struct Activity {
-    /// Requests that arrive or are answered.
+    /// Requests that are answered.
     requests: usize,
     /// The seat's key among the silent ones.
     turn: u64,
 }
 
-/// A request that arrives or is answered: its connection is not silent.
+/// A request that is answered: its connection is not silent.
 pub struct Busy(Arc<Seat>);
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -71,13 +71,17 @@ impl Seats {
     async fn dismiss(&self) {
         loop {
             let fell_silent = self.fell_silent.notified();
-            let longest = locked(&self.silent).seats.pop_first();
-            if let Some((_, dismissal)) = longest {
-                dismissal.notify_one();
+            if self.dismiss_now() {
                 return;
             }
             fell_silent.await;
         }
+    }
+
+    /// Tells the connection that has been silent longest to leave; `false` where none is silent.
+    pub fn dismiss_now(&self) -> bool {
+        let longest = locked(&self.silent).seats.pop_first();
+        longest.inspect(|(_, dismissal)| dismissal.notify_one()).is_some()
     }
 
     fn fall_silent(&self, dismissal: &Arc<Notify>) -> u64 {
@@ -95,7 +99,17 @@ impl Seats {
 }
 
 impl Seat {
-    /// Marks a request until what is returned is dropped.
+    /// Something has come: silence begins anew. A request of which a part is missing is no more than that, or as many
+    /// halves as there are places would shut others out.
+    pub fn touch(&self) {
+        let mut activity = locked(&self.activity);
+        if activity.requests == 0 {
+            self.seats.wake(activity.turn);
+            activity.turn = self.seats.fall_silent(&self.dismissal);
+        }
+    }
+
+    /// Marks a whole request until what is returned is dropped.
     pub fn begin(self: &Arc<Self>) -> Busy {
         let mut activity = locked(&self.activity);
         if activity.requests == 0 {
@@ -145,7 +159,7 @@ mod tests {
         let seats = Seats::new(3);
         let [first, second, third] = [seats.take().await, seats.take().await, seats.take().await];
         // It has said something since the second one came.
-        drop(first.begin());
+        first.touch();
         assert!(ready(seats.take()).await.is_none());
         assert!(ready(second.dismissed()).await.is_some());
         assert!(ready(first.dismissed()).await.is_none());

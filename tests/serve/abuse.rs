@@ -80,9 +80,12 @@ fn silent_connections_beyond_the_limit_give_way() {
     let mut idle = connect(rig.address);
     idle.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n").expect("sent");
     let mut silent: Vec<TcpStream> = (0..10).map(|_| connect(rig.address)).collect();
-    for stream in &mut silent {
+    for (number, stream) in silent.iter_mut().enumerate() {
         // It may be gone already.
-        let _ = stream.write_all(b"GET /health HT");
+        let _ = stream.write_all(match number % 2 {
+            0 => b"GET /health HT",
+            _ => b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{",
+        });
     }
     assert_eq!(rig.get("/health").status, 200);
     for gone in std::iter::once(&mut idle).chain(&mut silent[..9]) {

@@ -170,6 +170,23 @@ fn silent_connections_beyond_the_limit_give_way() {
 }
 
 #[test]
+fn half_messages_beyond_the_limit_give_way() {
+    let serving = serving(Limits { connections: 3, ..Limits::default() });
+    let half = &message(&[b"", &[0; 1000]])[..500];
+    let mut clients: Vec<Client> = (0..6)
+        .map(|_| {
+            let mut client = Client::connect(serving.address);
+            client.stream.write_all(half).unwrap();
+            client
+        })
+        .collect();
+    is_served(&serving);
+    for gone in &mut clients[..3] {
+        closed(&mut gone.stream);
+    }
+}
+
+#[test]
 fn connections_beyond_the_limit_wait_while_all_others_are_busy() {
     let limits = Limits { connections: 1, ..Limits::default() };
     let Gate { serving, begun, go_on } = gated(Setup { limits, ..Setup::default() });

@@ -159,26 +159,44 @@ impl<'a> Array<'a> {
 
 /// Elements of `size` bytes whose first index runs fastest, put so that the last one does.
 fn c_order(shape: &[usize], data: &[u8], size: usize) -> Vec<u8> {
-    let mut strides = Vec::with_capacity(shape.len());
-    let mut stride = size;
-    for axis in shape {
-        strides.push(stride);
-        stride *= axis;
-    }
     let mut ordered = Vec::with_capacity(data.len());
-    let mut index = vec![0; shape.len()];
-    while ordered.len() < data.len() {
-        let start: usize = index.iter().zip(&strides).map(|(at, stride)| at * stride).sum();
-        ordered.extend_from_slice(&data[start..start + size]);
-        for axis in (0..shape.len()).rev() {
-            index[axis] += 1;
-            if index[axis] < shape[axis] {
-                break;
-            }
-            index[axis] = 0;
-        }
+    // Copies of a known length are single instructions.
+    match size {
+        1 => visit(shape, size, |at| ordered.push(data[at])),
+        2 => visit(shape, size, |at| ordered.extend_from_slice(&data[at..at + 2])),
+        4 => visit(shape, size, |at| ordered.extend_from_slice(&data[at..at + 4])),
+        8 => visit(shape, size, |at| ordered.extend_from_slice(&data[at..at + 8])),
+        _ => visit(shape, size, |at| ordered.extend_from_slice(&data[at..at + size])),
     }
     ordered
+}
+
+/// Calls `see` with where each element begins, whose first index runs fastest, in the order in which the last one does.
+fn visit(shape: &[usize], size: usize, mut see: impl FnMut(usize)) {
+    // Axes of one element change nothing.
+    let mut axes = Vec::with_capacity(shape.len());
+    let mut stride = size;
+    for &length in shape.iter().filter(|length| **length != 1) {
+        axes.push((length, stride));
+        stride *= length;
+    }
+    let Some((length, stride)) = axes.pop() else { return see(0) };
+    let rows: usize = axes.iter().map(|(length, _)| length).product();
+    let (mut index, mut start) = (vec![0; axes.len()], 0);
+    for _ in 0..rows {
+        for number in 0..length {
+            see(start + number * stride);
+        }
+        for (at, (length, stride)) in index.iter_mut().zip(&axes).rev() {
+            *at += 1;
+            start += stride;
+            if *at < *length {
+                break;
+            }
+            start -= *length * stride;
+            *at = 0;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -226,6 +244,29 @@ mod tests {
         assert_eq!(array.numbers().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         let array = Array::arranged(Dtype::U8, vec![0, 2, 3], vec![].into(), arrangement).unwrap();
         assert!(array.numbers().unwrap().is_empty());
+    }
+
+    #[test]
+    fn every_shape_and_size_is_put_in_order() {
+        let shapes = [&[2usize, 3, 4][..], &[1, 2, 1, 5, 3], &[3, 1, 2], &[2, 2, 2, 2], &[7, 2]];
+        for (shape, size) in
+            shapes.into_iter().flat_map(|shape| [1, 2, 4, 8, 12].map(|s| (shape, s)))
+        {
+            let count: usize = shape.iter().product();
+            // Of the element at an index, the number in the order in which the last axis runs fastest.
+            let mut data = vec![0; count * size];
+            for number in 0..count {
+                let (mut rest, mut place, mut stride) = (number, 0, count);
+                for length in shape.iter().rev() {
+                    stride /= length;
+                    place += rest % length * stride;
+                    rest /= length;
+                }
+                data[place * size..][..size].fill(number as u8);
+            }
+            let expected: Vec<u8> = (0..count * size).map(|at| (at / size) as u8).collect();
+            assert_eq!(c_order(shape, &data, size), expected, "{shape:?} of {size} bytes");
+        }
     }
 
     #[test]

@@ -16,6 +16,8 @@ use crate::serve::room::{AHEAD_BYTES, Room, Share};
 
 /// For the rest of a body that nobody wants.
 const SKIP_TIME: Duration = Duration::from_secs(5);
+/// Bytes of it, as a multiple of what a body may have: one that is refused for its size has more.
+const SKIPPED: usize = 4;
 
 /// Bytes of a body, and their share of what the server holds.
 #[derive(Default)]
@@ -60,13 +62,13 @@ impl Reader {
         }
     }
 
-    /// Reads and forgets the rest of a body, for a moment and as much as one may have.
+    /// Reads and forgets the rest of a body, for a moment and up to a few times what one may have.
     pub async fn skip(&self, mut rest: Shared) {
         let skip = async {
             let mut skipped = 0;
             while let Some(Ok(frame)) = rest.frame().await {
                 skipped += frame.data_ref().map_or(0, Bytes::len);
-                if skipped > self.limit {
+                if skipped > SKIPPED.saturating_mul(self.limit) {
                     break;
                 }
             }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -16,13 +18,49 @@ use tracing::debug;
 
 use super::Limits;
 use crate::serve::accept::stopped;
-use crate::serve::seats::Seat;
+use crate::serve::seats::{Busy, Seat};
 
 /// Bytes and number of the headers of a request.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 const MAX_HEADERS: usize = 64;
 /// For an answer to be sent, when the connection is to end.
 const LAST_ANSWER: Duration = Duration::from_secs(2);
+
+/// Where the latest request of a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing was asked yet.
+    None,
+    /// Its head is there.
+    Arriving,
+    /// All of it is there.
+    Answering,
+    Answered,
+}
+
+/// The requests of a connection; handlers find it among the extensions of theirs.
+#[derive(Clone)]
+pub struct Requests {
+    seat: Arc<Seat>,
+    stage: watch::Sender<Stage>,
+}
+
+impl Requests {
+    fn arrive(&self) {
+        self.seat.touch();
+        self.stage.send_replace(Stage::Arriving);
+    }
+
+    /// The whole request is there, and is answered while what is returned lives. Until then, nobody waits for its connection.
+    pub fn begin(&self) -> Busy {
+        self.stage.send_replace(Stage::Answering);
+        self.seat.begin()
+    }
+
+    fn end(&self) {
+        self.stage.send_replace(Stage::Answered);
+    }
+}
 
 /// Serves a connection to its end; when `stop` becomes true, or its seat is needed, it may end its request.
 pub async fn serve(
@@ -38,16 +76,17 @@ pub async fn serve(
     }
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(limits.write));
-    let (begin, under_way) = watch::channel(false);
+    let (stage, stages) = watch::channel(Stage::None);
+    let requests = Requests { seat: seat.clone(), stage };
     let app = TowerToHyperService::new(app);
-    let of_requests = seat.clone();
-    let service = service_fn(move |request| {
-        begin.send_replace(true);
-        let (answer, end, busy) = (app.call(request), begin.clone(), of_requests.begin());
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        let requests = requests.clone();
+        requests.arrive();
+        request.extensions_mut().insert(requests.clone());
+        let answer = app.call(request);
         async move {
             let answer = answer.await;
-            end.send_replace(false);
-            drop(busy);
+            requests.end();
             answer
         }
     });
@@ -63,8 +102,10 @@ pub async fn serve(
         () = stopped(&mut stop) => None,
         () = seat.dismissed() => {
             debug!("a silent connection gives way to another one");
-            let has_asked = under_way.has_changed().unwrap_or(false);
-            if has_asked { None } else { Some(Ok(())) }
+            match *stages.borrow() {
+                Stage::None | Stage::Arriving => Some(Ok(())),
+                Stage::Answering | Stage::Answered => None,
+            }
         }
     };
     let ended = match ended {
@@ -73,7 +114,7 @@ pub async fn serve(
             connection.as_mut().graceful_shutdown();
             tokio::select! {
                 ended = connection => ended,
-                () = idle(under_way) => Ok(()),
+                () = idle(stages) => Ok(()),
             }
         }
     };
@@ -82,12 +123,12 @@ pub async fn serve(
     }
 }
 
-/// Waits until no request has been under way for a moment: its answer is then sent, and half a head does not count.
-async fn idle(mut under_way: watch::Receiver<bool>) {
+/// Waits until no request has been answered for a moment: its answer is then sent, and half a request does not count.
+async fn idle(mut stages: watch::Receiver<Stage>) {
     loop {
         // The sender lives as long as the connection, which ends first otherwise.
-        let _ = under_way.wait_for(|under_way| !under_way).await;
-        if timeout(LAST_ANSWER, under_way.changed()).await.is_err() {
+        let _ = stages.wait_for(|stage| *stage != Stage::Answering).await;
+        if timeout(LAST_ANSWER, stages.changed()).await.is_err() {
             return;
         }
     }

@@ -81,7 +81,7 @@ impl Server {
     /// # Errors
     /// What the system reports.
     pub async fn bind(address: SocketAddr, app: App) -> std::io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind(address).await?, app: Arc::new(app) })
+        Ok(Self { listener: accept::listen(address)?, app: Arc::new(app) })
     }
 
     /// # Errors

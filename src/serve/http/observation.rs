@@ -265,6 +265,11 @@ fn decode_all(texts: &[&str]) -> Vec<Result<Frame, String>> {
 
 /// A frame from the base64 of a PNG or JPEG.
 fn frame(text: &str) -> Result<Frame, String> {
+    if text.starts_with("data:") {
+        return Err(
+            "it is a data URL; leave out what stands before the comma, and the comma".to_owned()
+        );
+    }
     let data = file(text).map_err(|error| {
         format!("it is no base64 ({error}); give the base64 of a PNG or JPEG file")
     })?;

@@ -11,13 +11,14 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tracing::warn;
 
 use super::answer::{self, Answer, TimingMs};
 use super::body::{Held, Reader, Shared};
+use super::connection::Requests;
 use super::error::ApiError;
 use super::metrics::{self, Metrics, Now};
 use super::observation::Asked;
@@ -239,10 +240,15 @@ async fn openapi_route(State(app): State<Arc<App>>) -> Json<Value> {
     Json(openapi::document(&app.identity, model.as_deref(), app.token.is_some()))
 }
 
-async fn predict(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Response {
+async fn predict(
+    State(app): State<Arc<App>>,
+    Extension(requests): Extension<Requests>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
     let model = app.engine.model().ok();
     let inputs = model.as_ref().map(|model| &app.texts(model).inputs);
-    match answered(&app, &headers, body).await {
+    match answered(&app, &requests, &headers, body).await {
         Ok(response) => response,
         Err(error) => {
             app.tell(&error);
@@ -252,10 +258,16 @@ async fn predict(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) ->
 }
 
 /// The whole way of a prediction.
-async fn answered(app: &App, headers: &HeaderMap, body: Body) -> Result<Response, ApiError> {
+async fn answered(
+    app: &App,
+    requests: &Requests,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
     let model = app.engine.model()?;
     check_media_type(headers)?;
     let body = app.bodies.read(headers, body).await?;
+    let _busy = requests.begin();
     // How long a client takes to send its body is not the server's time.
     let start = Instant::now();
     // The place comes first: with a full queue, no picture is decoded.

@@ -22,7 +22,7 @@ use crate::serve::seats::{Busy, Seat};
 /// The side of a connection that answers go to. A client that takes nothing of them is left.
 type Writer = Pin<Box<TimeoutWriter<OwnedWriteHalf>>>;
 
-/// What has come, and the mark that something has, which is kept until it is answered.
+/// What has come, and its mark, which is kept until it is answered.
 type Marked = (Received, Busy);
 
 /// Serves a client until it leaves, breaks the protocol, or is idle when the server ends or its seat is needed. What is
@@ -78,9 +78,9 @@ async fn read(
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let busy = seat.begin();
+        seat.touch();
         let received = in_time(limit, zmtp::receive(first, &mut reader, intake)).await?;
-        if sender.send((received, busy)).await.is_err() {
+        if sender.send((received, seat.begin())).await.is_err() {
             return Ok(());
         }
     }

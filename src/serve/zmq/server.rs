@@ -34,7 +34,7 @@ impl Server {
     /// # Errors
     /// What the system reports.
     pub async fn bind(address: SocketAddr, handler: Handler, limits: Limits) -> io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind(address).await?, handler, limits })
+        Ok(Self { listener: accept::listen(address)?, handler, limits })
     }
 
     /// # Errors

@@ -142,7 +142,9 @@ async fn keep(
     let (mut bytes, mut share) = (Vec::new(), Share::default());
     while bytes.len() < length {
         let left = length - bytes.len();
-        bytes.reserve(left.min(bytes.len().max(AHEAD_BYTES)));
+        if bytes.len() == bytes.capacity() {
+            bytes.reserve(left.min(bytes.len().max(AHEAD_BYTES)));
+        }
         let read = (&mut *stream).take(left as u64).read_buf(&mut bytes).await?;
         if read == 0 {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
