@@ -64,11 +64,15 @@ impl Reader {
 
     /// Reads and forgets the rest of a body, for a moment and up to a few times what one may have.
     pub async fn skip(&self, mut rest: Shared) {
+        let most = SKIPPED.saturating_mul(self.limit);
+        if rest.size_hint().lower() > most as u64 {
+            return;
+        }
         let skip = async {
             let mut skipped = 0;
             while let Some(Ok(frame)) = rest.frame().await {
                 skipped += frame.data_ref().map_or(0, Bytes::len);
-                if skipped > SKIPPED.saturating_mul(self.limit) {
+                if skipped > most {
                     break;
                 }
             }

@@ -96,7 +96,7 @@ impl ApiError {
             ApiError::Unavailable(_) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_S));
             }
-            // What is left of the body is not read.
+            // Some of the body may be left.
             ApiError::Slow(_) | ApiError::TooLarge { .. } | ApiError::Broken(_) => {
                 headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             }

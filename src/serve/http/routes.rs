@@ -160,14 +160,15 @@ pub fn router(app: Arc<App>) -> Router {
 }
 
 /// Reads what a refusal has left of the body: a client that still sends it when its connection ends may never see the
-/// answer. One that asks first whether to send it need not, and a connection that is to be closed is.
+/// answer. One that asks first whether to send it need not; where it does not come, or not in time, there is no rest to read.
 async fn drain(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
     let asks_first = head.headers.contains_key(header::EXPECT);
     let (body, rest) = Shared::of(body);
     let response = next.run(Request::from_parts(head, Body::new(body))).await;
-    let closes = response.headers().contains_key(header::CONNECTION);
-    if !response.status().is_success() && !asks_first && !closes {
+    let comes = response.status() == StatusCode::PAYLOAD_TOO_LARGE
+        || !response.headers().contains_key(header::CONNECTION);
+    if !response.status().is_success() && !asks_first && comes {
         app.bodies.skip(rest).await;
     }
     response
