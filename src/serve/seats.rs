@@ -1,4 +1,5 @@
-//! Places for connections. When all are taken, whoever has been silent longest gives up its own.
+//! Places for connections. When all are taken, whoever has been silent longest gives up its own: first those that never
+//! sent a whole request.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -14,12 +15,15 @@ pub struct Seats {
     fell_silent: Notify,
 }
 
-/// Connections that nothing is done for, in the order in which they fell silent.
+/// Connections that nothing is done for, in the order in which they leave.
 #[derive(Default)]
 struct Silent {
     turn: u64,
-    seats: BTreeMap<u64, Arc<Notify>>,
+    seats: BTreeMap<Rank, Arc<Notify>>,
 }
+
+/// Whether a connection has sent a whole request, and when it fell silent.
+type Rank = (bool, u64);
 
 /// A connection's place, which counts as silent until [`Seat::begin`]; given back when it is dropped.
 pub struct Seat {
@@ -33,7 +37,7 @@ struct Activity {
     /// Requests that are answered.
     requests: usize,
     /// The seat's key among the silent ones.
-    turn: u64,
+    rank: Rank,
 }
 
 /// A request that is answered: its connection is not silent.
@@ -62,8 +66,8 @@ impl Seats {
             }
         };
         let dismissal = Arc::new(Notify::new());
-        let turn = self.fall_silent(&dismissal);
-        let activity = Mutex::new(Activity { requests: 0, turn });
+        let rank = self.fall_silent(false, &dismissal);
+        let activity = Mutex::new(Activity { requests: 0, rank });
         Arc::new(Seat { seats: self.clone(), activity, dismissal, _place: place })
     }
 
@@ -84,17 +88,17 @@ impl Seats {
         longest.inspect(|(_, dismissal)| dismissal.notify_one()).is_some()
     }
 
-    fn fall_silent(&self, dismissal: &Arc<Notify>) -> u64 {
+    fn fall_silent(&self, has_asked: bool, dismissal: &Arc<Notify>) -> Rank {
         let mut silent = locked(&self.silent);
         silent.turn += 1;
-        let turn = silent.turn;
-        silent.seats.insert(turn, dismissal.clone());
+        let rank = (has_asked, silent.turn);
+        silent.seats.insert(rank, dismissal.clone());
         self.fell_silent.notify_one();
-        turn
+        rank
     }
 
-    fn wake(&self, turn: u64) {
-        locked(&self.silent).seats.remove(&turn);
+    fn wake(&self, rank: Rank) {
+        locked(&self.silent).seats.remove(&rank);
     }
 }
 
@@ -104,8 +108,8 @@ impl Seat {
     pub fn touch(&self) {
         let mut activity = locked(&self.activity);
         if activity.requests == 0 {
-            self.seats.wake(activity.turn);
-            activity.turn = self.seats.fall_silent(&self.dismissal);
+            self.seats.wake(activity.rank);
+            activity.rank = self.seats.fall_silent(activity.rank.0, &self.dismissal);
         }
     }
 
@@ -113,7 +117,7 @@ impl Seat {
     pub fn begin(self: &Arc<Self>) -> Busy {
         let mut activity = locked(&self.activity);
         if activity.requests == 0 {
-            self.seats.wake(activity.turn);
+            self.seats.wake(activity.rank);
         }
         activity.requests += 1;
         Busy(self.clone())
@@ -127,7 +131,7 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.seats.wake(locked(&self.activity).turn);
+        self.seats.wake(locked(&self.activity).rank);
     }
 }
 
@@ -136,7 +140,7 @@ impl Drop for Busy {
         let mut activity = locked(&self.0.activity);
         activity.requests -= 1;
         if activity.requests == 0 {
-            activity.turn = self.0.seats.fall_silent(&self.0.dismissal);
+            activity.rank = self.0.seats.fall_silent(true, &self.0.dismissal);
         }
     }
 }
@@ -170,6 +174,17 @@ mod tests {
         drop((first, third, fourth));
         assert_eq!(seats.free.available_permits(), 3);
         assert!(locked(&seats.silent).seats.is_empty());
+    }
+
+    #[tokio::test]
+    async fn those_that_never_asked_leave_first() {
+        let seats = Seats::new(2);
+        let [client, stranger] = [seats.take().await, seats.take().await];
+        drop(client.begin());
+        stranger.touch();
+        assert!(ready(seats.take()).await.is_none());
+        assert!(ready(stranger.dismissed()).await.is_some());
+        assert!(ready(client.dismissed()).await.is_none());
     }
 
     #[tokio::test]
