@@ -16,11 +16,10 @@ use crate::policy::PolicyOptions;
 ///
 /// No card is needed: by default the CPU computes with the card's numbers as well. With --backend, a card or its simulator
 /// does, one instruction after the other. Prints how well every action group agrees (correlation, concordance, largest
-/// difference) and whether
-/// that is enough, which intermediate values lose most, and how much memory the weights would take in each format. The
-/// values of the run in f32 are held in memory, 0.5 GB of a full-size N1.6 and more with more pictures, and so are weights
-/// that the card changes. Exit status: 0 if every group reaches the floor, 1 if one does not or there is no chunk, 2 for
-/// wrong usage.
+/// difference) and whether that is enough, which intermediate values lose most, and how much memory the weights would take
+/// in each format. The values of the run in f32 are held in memory, 0.5 GB of a full-size N1.6 and more with more pictures,
+/// and so are weights that the card changes. Exit status: 0 if every group reaches the floor, 1 if one does not or there is
+/// no chunk, 2 for wrong usage.
 #[derive(Debug, Args)]
 pub struct FidelityArgs {
     #[command(flatten)]
