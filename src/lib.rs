@@ -17,6 +17,7 @@ pub mod encode;
 pub mod fidelity;
 pub mod golden;
 pub mod history;
+mod locked;
 pub mod log;
 pub mod node;
 mod notify;

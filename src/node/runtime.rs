@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::action::goals::GoalId;
@@ -18,6 +18,7 @@ use super::topics::Topics;
 use crate::contract::{Embodiment, Version};
 use crate::encode::{FrameShapes, InstructionCheck};
 use crate::history::Moment;
+pub use crate::locked::locked;
 use crate::observations::Recorder;
 pub use crate::throttle::{Throttle, WARNING_PERIOD, and_more};
 
@@ -127,11 +128,6 @@ impl fmt::Display for Counters {
             self.refused_observations
         )
     }
-}
-
-/// Locks a mutex; a task that panicked while it held it does not take the others down.
-pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The node's clock (system time, or `/clock`) beside one that only goes forward.

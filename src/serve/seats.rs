@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+use crate::locked::locked;
 
 /// The places of a server.
 pub struct Seats {
@@ -42,11 +44,6 @@ struct Activity {
 
 /// A request that is answered: its connection is not silent.
 pub struct Busy(Arc<Seat>);
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics while it holds one of these.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Seats {
     pub fn new(places: usize) -> Arc<Self> {
