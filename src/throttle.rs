@@ -1,7 +1,9 @@
 //! Log lines and messages that do not come more often than somebody reads them.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use crate::locked::locked;
 
 /// Something that comes again and again is written to the log once in this time.
 pub const WARNING_PERIOD: Duration = Duration::from_secs(2);
@@ -44,7 +46,7 @@ impl Warnings {
     /// What the sentence ends with, as of [`and_more`], or `None` if it is not to be written.
     pub fn pass(&self) -> Option<String> {
         // A panic elsewhere leaves the counters as they are.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pass().map(and_more)
+        locked(&self.0).pass().map(and_more)
     }
 }
 

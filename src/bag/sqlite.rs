@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
@@ -18,6 +18,7 @@ use super::limits::{MAX_METADATA_BYTES, MAX_TOPICS};
 use super::note::Note;
 use super::storage::{Found, Part, Place, file_name};
 use super::topic::{Topic, is_stamped};
+use crate::locked::locked;
 
 /// Messages are read in pages of so many, or so many bytes if that is less.
 const PAGE_MESSAGES: usize = 1024;
@@ -176,7 +177,7 @@ impl SqliteFile {
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
         // Reading leaves nothing half done.
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.connection)
     }
 }
 

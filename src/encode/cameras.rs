@@ -1,12 +1,13 @@
 //! The cameras of an N1.7 policy: their frames become pictures as they arrive, or at the latest when a request needs
 //! them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::image::n17::{FrameChain, FrameChainError, FrameChainParams, Picture};
 use super::kept::Kept;
 use super::{EncodeError, FrameIntake, FrameShapes};
 use crate::contract::{Embodiment, Frame};
+use crate::locked::locked;
 
 /// One frame chain per camera, each behind a lock of its own.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ impl Cameras {
     /// The camera of this number in the embodiment's list.
     pub fn camera(&self, number: usize) -> MutexGuard<'_, Camera> {
         // A thread that panicked can only have left a picture half written, of a frame that is not yet kept.
-        self.cameras[number].lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.cameras[number])
     }
 }
 

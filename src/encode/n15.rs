@@ -1,6 +1,6 @@
 //! The encoder of N1.5 (spec n15 sections 4 to 6).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::frames::time_major;
 use super::image::n15::{FrameChain, OUTPUT_LEN};
@@ -10,6 +10,7 @@ use super::tokenizer::Tokenizer;
 use super::{Encode, EncodeError, InstructionTokens, ModelInput, Seen, Viewer, seen};
 use crate::checkpoint::n15::Config;
 use crate::contract::{Embodiment, Noise, Observation};
+use crate::locked::locked;
 
 /// Encodes the observations of one embodiment.
 pub struct Encoder {
@@ -72,7 +73,7 @@ impl Encode for Encoder {
     fn viewer(&self) -> Viewer {
         let chains: Vec<_> = self.chains.iter().cloned().map(Mutex::new).collect();
         seen::viewer(self.request.embodiment.clone(), move |camera, frame| {
-            let mut chain = chains[camera].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut chain = locked(&chains[camera]);
             Ok(Seen::new(camera, chain.picture(frame)))
         })
     }

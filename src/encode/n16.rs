@@ -1,6 +1,6 @@
 //! Observations for N1.6: frame chain, prompt, state and noise put together.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::frames::time_major;
 use super::image::n16::{FrameChain, FrameChainParams};
@@ -11,6 +11,7 @@ use super::{Encode, EncodeError, InstructionTokens, ModelInput, Seen, Viewer, se
 use crate::checkpoint::Processor;
 use crate::checkpoint::n16::{Config, PATCHES_PER_TOKEN_SIDE};
 use crate::contract::{Embodiment, Noise, Observation};
+use crate::locked::locked;
 
 /// Encodes observations of one embodiment for one N1.6 checkpoint.
 pub struct Encoder {
@@ -85,7 +86,7 @@ impl Encode for Encoder {
     fn viewer(&self) -> Viewer {
         let chains: Vec<_> = self.chains.iter().cloned().map(Mutex::new).collect();
         seen::viewer(self.request.embodiment.clone(), move |camera, frame| {
-            let mut chain = chains[camera].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut chain = locked(&chains[camera]);
             Ok(Seen::new(camera, chain.picture(frame)))
         })
     }

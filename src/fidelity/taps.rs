@@ -1,12 +1,13 @@
 //! The intermediate values of both runs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 
 use super::{FidelityError, Run, Watch};
 use crate::contract::TapSink;
 use crate::correlation::Correlation;
+use crate::locked::locked;
 
 /// Largest difference of values that are the same everywhere, relative to their size or 1, whichever is larger.
 const STILL_TOLERANCE: f64 = 1e-3;
@@ -64,11 +65,11 @@ pub struct StageAtHand(Arc<Mutex<&'static str>>);
 
 impl StageAtHand {
     pub fn begin(&self, name: &'static str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = name;
+        *locked(&self.0) = name;
     }
 
     fn name(&self) -> &'static str {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *locked(&self.0)
     }
 }
 

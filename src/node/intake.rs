@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::contract::Frame;
 use crate::encode::{EncodeError, FrameIntake};
+use crate::locked::locked;
 
 /// Frames that may wait. Where encoding takes longer than they come, the newest count.
 const MAX_WAITING: usize = 8;
@@ -34,7 +35,7 @@ struct Waiting {
 
 impl Queue {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.waiting)
     }
 
     /// The next frame, or `None` once there will be no more.

@@ -6,11 +6,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::contract::{ActionChunk, CancelToken, Observation, PredictOptions};
+use crate::locked::locked;
 
 /// How often what computes is looked after.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
@@ -113,7 +114,7 @@ struct Shared {
 
 impl Shared {
     fn cancel_token(&self) -> CancelToken {
-        self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        locked(&self.cancel).clone()
     }
 }
 
@@ -159,7 +160,7 @@ impl<T: Send + 'static> Worker<T> {
                 false => Occupied::Predicting,
             });
         }
-        *self.shared.cancel.lock().unwrap_or_else(PoisonError::into_inner) = options.cancel.clone();
+        *locked(&self.shared.cancel) = options.cancel.clone();
         self.jobs.try_send(Job { observation, options, ticket }).map_err(|_| Occupied::Ended)
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,6 +14,7 @@ use crate::bag::BagError;
 use crate::bag::limits::RESERVED_DISK_BYTES;
 use crate::contract::{ActionChunk, Noise, Observation, PredictOptions, Version};
 use crate::disk::free_bytes;
+use crate::locked::locked;
 
 /// Predictions that may wait to be written; each holds on to its frames.
 const QUEUE: usize = 8;
@@ -49,14 +50,14 @@ struct Shared {
 impl Shared {
     fn end(&self, reason: String) {
         warn!("the recording of observations has ended: {reason}");
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+        *locked(&self.ended) = Some(reason);
     }
 
     fn counts(&self) -> Counts {
         Counts {
             recorded: self.recorded.load(Ordering::Relaxed),
             dropped: self.dropped.load(Ordering::Relaxed),
-            ended: self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            ended: locked(&self.ended).clone(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A loaded policy as servers see it: what it takes, how it was looked at, and an observation with its answer.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tracing::info;
@@ -11,6 +11,7 @@ use crate::contract::{
 };
 use crate::encode::{FrameShapes, InstructionTokens};
 use crate::golden::{Agreement, Gate, GateError, Golden, GoldenError, Verdict};
+use crate::locked::locked;
 use crate::plan::Prompt;
 use crate::policy::{Policy, PolicyError, PolicyOptions};
 use crate::words::names;
@@ -228,7 +229,7 @@ fn remembered(count: InstructionTokens) -> InstructionTokens {
     let last = Mutex::new((String::new(), None));
     Arc::new(move |instruction| {
         // Both are written together, so a panic elsewhere leaves them whole.
-        let lock = || last.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || locked(&last);
         if let (known, Some(tokens)) = &*lock()
             && known == instruction
         {

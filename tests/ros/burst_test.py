@@ -25,8 +25,7 @@ class BurstTest(NodeCase):
             (SetInstruction, 'set_instruction', SetInstruction.Request(instruction='pick the pear')),
         ):
             with self.subTest(service):
-                client = peer.node.create_client(kind, f'{NODE}/{service}', qos_profile=QOS)
-                self.assertTrue(client.wait_for_service(PATIENCE))
+                client = peer.client(kind, f'{NODE}/{service}', QOS)
                 futures = [client.call_async(request) for _ in range(BURST)]
                 answered = lambda futures=futures: sum(future.done() for future in futures)
                 try:

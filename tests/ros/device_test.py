@@ -14,7 +14,6 @@ from harness import NodeProcess, domain
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from node_case import PATIENCE
-from rclpy.action import ActionClient
 from rig import INSTRUCTION, NODE, Robot
 
 Result = PredictChunk.Result
@@ -96,9 +95,7 @@ class StartTest(DeviceCase):
 
         # While the device is started, which takes minutes on a simulator, the node answers and tells how far it is.
         self.device.fail('upload', 'slow')
-        client = self.peer.node.create_client(ChangeState, f'{NODE}/change_state')
-        self.peer.wait_for(client.service_is_ready, PATIENCE, 'the service')
-        configured = client.call_async(
+        configured = self.peer.client(ChangeState, f'{NODE}/change_state').call_async(
             ChangeState.Request(transition=Transition(id=Transition.TRANSITION_CONFIGURE))
         )
         self.wait_for_fault()
@@ -156,8 +153,7 @@ class LossTest(DeviceCase):
         self.wait_until_active()
         Robot(self.peer)
         self.wait_for_next_chunk()
-        client = ActionClient(self.peer.node, PredictChunk, f'{NODE}/predict_chunk')
-        self.peer.wait_for(client.server_is_ready, PATIENCE, 'the action server')
+        client = self.peer.action_client(PredictChunk, f'{NODE}/predict_chunk')
 
         # Nobody asks for anything.
         change(self, self.peer, instruction='')
@@ -206,8 +202,7 @@ class LossTest(DeviceCase):
         self.start(rate_hz=0.0)
         self.wait_until_active()
         Robot(self.peer)
-        client = ActionClient(self.peer.node, PredictChunk, f'{NODE}/predict_chunk')
-        self.peer.wait_for(client.server_is_ready, PATIENCE, 'the action server')
+        client = self.peer.action_client(PredictChunk, f'{NODE}/predict_chunk')
         goal, result = self.send_goal(client)
         self.wait_for_next_chunk()
         self.device.fail('replay', 'slow')

@@ -14,7 +14,6 @@ from harness import LATCHED, SENSOR_DATA, NodeProcess
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from node_case import PATIENCE, NodeCase
-from rclpy.action import ActionClient
 from rig import (
     CAMERA,
     CAMERA_TOPIC,
@@ -138,8 +137,7 @@ class UselessInputTest(DiagnosticsCase):
         cls.snapshot = synthetic_snapshot('tiny', 'n17')
 
     def result_of_goal(self):
-        client = ActionClient(self.peer.node, PredictChunk, f'{NODE}/predict_chunk')
-        self.peer.wait_for(client.server_is_ready, PATIENCE, 'the action server')
+        client = self.peer.action_client(PredictChunk, f'{NODE}/predict_chunk')
         sent = client.send_goal_async(PredictChunk.Goal(instruction='pick the pear', chunks=1))
         self.peer.wait_for(sent.done, PATIENCE, 'the answer to the goal')
         result = sent.result().get_result_async()
@@ -355,8 +353,7 @@ class EngineTest(DiagnosticsCase):
         self.start(rate_hz=0.0)
         Robot(self.peer)
         self.wait_for_level(ENGINE, OK)
-        client = ActionClient(self.peer.node, PredictChunk, f'{NODE}/predict_chunk')
-        self.peer.wait_for(client.server_is_ready, PATIENCE, 'the action server')
+        client = self.peer.action_client(PredictChunk, f'{NODE}/predict_chunk')
         noise = [3e38] * (50 * 128)
         sent = client.send_goal_async(PredictChunk.Goal(instruction='wave', noise=noise))
         self.peer.wait_for(sent.done, PATIENCE, 'the answer to the goal')
@@ -374,8 +371,7 @@ class EngineTest(DiagnosticsCase):
         Robot(self.peer)
         _, message, _ = self.wait_for_level(ENGINE, OK)
         self.assertIn('idle', message)
-        client = ActionClient(self.peer.node, PredictChunk, f'{NODE}/predict_chunk')
-        self.peer.wait_for(client.server_is_ready, PATIENCE, 'the action server')
+        client = self.peer.action_client(PredictChunk, f'{NODE}/predict_chunk')
         sent = client.send_goal_async(PredictChunk.Goal(instruction='wave', chunks=1_000_000))
         self.peer.wait_for(sent.done, PATIENCE, 'the answer to the goal')
         runs = lambda level, message, values: values['goals running'] == '1' and int(values['seams']) > 0

@@ -10,7 +10,7 @@ from gr00t_blackhole.action import PredictChunk
 from gr00t_blackhole.msg import ActionChunk
 from harness import LATCHED
 from node_case import PATIENCE, NodeCase
-from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import MultiThreadedExecutor
 from rig import CHUNK, GROUPS, JOINTS, NODE, Robot, parameters, synthetic_snapshot, values
@@ -78,8 +78,7 @@ class FollowerTest(NodeCase):
 
     def test_every_chunk_becomes_a_goal_and_a_stop_cancels_the_last(self):
         self.start(instruction='')
-        client = ActionClient(self.peer.node, PredictChunk, f'{NODE}/predict_chunk')
-        self.peer.wait_for(client.server_is_ready, PATIENCE, 'the action server')
+        client = self.peer.action_client(PredictChunk, f'{NODE}/predict_chunk')
         goal = client.send_goal_async(PredictChunk.Goal(instruction='wave', chunks=1000))
         self.wait_for_goals(4)
         trajectory = self.controller.goals[-1]

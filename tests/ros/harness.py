@@ -12,6 +12,7 @@ AssertionError with what it waited for; the node's log is then printed when the 
 """
 
 import contextlib
+import copy
 import fcntl
 import os
 import re
@@ -27,8 +28,10 @@ from pathlib import Path
 try:
     import rclpy
     import yaml
+    from diagnostic_msgs.msg import DiagnosticArray
+    from rclpy.action import ActionClient
     from rclpy.executors import SingleThreadedExecutor
-    from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+    from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy, qos_profile_services_default
 except ImportError as error:
     sys.exit(f'{error}: run scripts/setup.sh, then source .ros/env.sh (scripts/test.sh does both)')
 
@@ -45,6 +48,12 @@ STOP_LIMIT_S = 2.0
 
 # Longest pause between two looks at a condition [s].
 POLL_S = 0.02
+
+# Messages that wait in a subscription for this process to read them.
+ROOM = 1000
+
+# Longest wait for others to be found on a busy machine [s].
+DISCOVERY_S = 30.0
 
 SENSOR_DATA = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=5, reliability=ReliabilityPolicy.BEST_EFFORT
@@ -219,6 +228,10 @@ class Peer:
 
     def __init__(self, domain_id, name='peer'):
         self.domain_id, self.name = domain_id, name
+        # By name. Each has a subscription for its answers, so one is made no more often than it has to be.
+        self.clients = {}
+        # Whether there is a subscription that the node may not know yet.
+        self.is_new = False
 
     def __enter__(self):
         os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
@@ -244,27 +257,63 @@ class Peer:
         while (left := deadline - time.monotonic()) > 0:
             self.executor.spin_once(timeout_sec=min(left, POLL_S))
 
+    def settle(self):
+        """Waits until the node knows every subscription of this peer, those for the answers of services among them.
+
+        That the peer knows the node does not say so, and what is sent once before the node knows the peer never comes.
+        The node hears of subscriptions in the order in which they were made: once it sends something to the last one, it
+        knows all. Its diagnostics come every second.
+        """
+        if not self.is_new:
+            return
+        told = []
+        last = self.node.create_subscription(DiagnosticArray, '/diagnostics', told.append, RELIABLE)
+        try:
+            self.wait_for(lambda: told, DISCOVERY_S, "the node's diagnostics")
+        finally:
+            self.node.destroy_subscription(last)
+        self.is_new = False
+
     def collect(self, kind, topic, qos=RELIABLE, *, raw=False):
         """Subscribes, and returns the list into which messages go (as bytes of the wire if `raw`)."""
         messages = []
+        # However long this process is busy with something else, what comes meanwhile has room.
+        qos = copy.copy(qos)
+        qos.depth = max(qos.depth, ROOM)
         self.node.create_subscription(kind, topic, messages.append, qos, raw=raw)
+        self.is_new = True
         return messages
 
-    def publisher(self, kind, topic, qos=SENSOR_DATA, *, subscribers=1, timeout=10.0):
-        """A publisher that has found its subscribers."""
+    def publisher(self, kind, topic, qos=SENSOR_DATA, *, subscribers=1):
+        """A publisher that has found its subscribers; the node, where it is one of them, then knows this peer's
+        subscriptions, so that what it makes of the first message comes.
+        """
         publisher = self.node.create_publisher(kind, topic, qos)
-        self.wait_for(
-            lambda: publisher.get_subscription_count() >= subscribers, timeout, f'{subscribers} subscriber(s) of {topic}'
-        )
+        if subscribers:
+            found = lambda: publisher.get_subscription_count() >= subscribers
+            self.wait_for(found, DISCOVERY_S, f'{subscribers} subscriber(s) of {topic}')
+            self.settle()
         return publisher
 
+    def client(self, kind, name, qos=qos_profile_services_default):
+        """A client of a service of the node, which is ready to be called."""
+        if name not in self.clients:
+            self.clients[name] = self.node.create_client(kind, name, qos_profile=qos)
+            self.is_new = True
+        self.wait_for(self.clients[name].service_is_ready, DISCOVERY_S, f'the service {name}')
+        self.settle()
+        return self.clients[name]
+
+    def action_client(self, kind, name):
+        """A client of an action of the node, which is ready for goals."""
+        client = ActionClient(self.node, kind, name)
+        self.is_new = True
+        self.wait_for(client.server_is_ready, DISCOVERY_S, f'the action {name}')
+        self.settle()
+        return client
+
     def call(self, kind, name, request, timeout=10.0):
-        """Calls a service and returns its response."""
-        client = self.node.create_client(kind, name)
-        try:
-            self.wait_for(client.service_is_ready, timeout, f'the service {name}')
-            future = client.call_async(request)
-            self.wait_for(future.done, timeout, f'the answer of {name}')
-            return future.result()
-        finally:
-            self.node.destroy_client(client)
+        """Calls a service of the node and returns its response."""
+        future = self.client(kind, name).call_async(request)
+        self.wait_for(future.done, timeout, f'the answer of {name}')
+        return future.result()

@@ -10,7 +10,6 @@ from harness import LATCHED, RELIABLE
 from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from lifecycle_msgs.srv import ChangeState, GetAvailableStates, GetAvailableTransitions, GetState
 from node_case import PATIENCE, NodeCase
-from rclpy.action import ActionClient
 from rig import CHUNK, JOINTS, NODE, TRAJECTORY, Robot, parameters, synthetic_snapshot
 from trajectory_msgs.msg import JointTrajectory
 
@@ -124,8 +123,7 @@ class LifecycleTest(NodeCase):
         self.start(autostart=True, rate_hz=0.0)
         Robot(self.peer)
         trajectories = self.peer.collect(JointTrajectory, TRAJECTORY)
-        client = ActionClient(self.peer.node, PredictChunk, f'{NODE}/predict_chunk')
-        self.peer.wait_for(client.server_is_ready, PATIENCE, 'the action server')
+        client = self.peer.action_client(PredictChunk, f'{NODE}/predict_chunk')
         stages = []
         goal = client.send_goal_async(
             PredictChunk.Goal(chunks=100), lambda message: stages.append(message.feedback.stage)

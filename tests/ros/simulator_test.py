@@ -7,7 +7,6 @@ import numpy as np
 from diagnostics_test import BACKEND, OK, DiagnosticsCase, levels
 from gr00t_blackhole.action import PredictChunk
 from node_case import PATIENCE
-from rclpy.action import ActionClient
 from rig import INSTRUCTION, NODE, Robot, offline_chunk, parameters, picture, pose, values
 
 # Longest time for a start or a chunk [s]; the simulator is slow, and slower still beside others.
@@ -48,8 +47,7 @@ class SimulatorTest(DiagnosticsCase):
         rgb, positions = picture(256, 256, 3), pose(3)
         robot.show(rgb)
         robot.hold(positions)
-        client = ActionClient(self.peer.node, PredictChunk, f'{NODE}/predict_chunk')
-        self.peer.wait_for(client.server_is_ready, PATIENCE, 'the action server')
+        client = self.peer.action_client(PredictChunk, f'{NODE}/predict_chunk')
         first, second = self.predict(client), self.predict(client)
         expected = offline_chunk(self.snapshot, rgb, positions, SEED)
         self.assertEqual(list(first), list(expected))

@@ -25,7 +25,6 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
-from rclpy.action import ActionClient
 from rclpy.serialization import serialize_message
 from rig import CAMERA_TOPIC, CHUNK, JOINT_TOPIC, NODE, image_message, joint_state, parameters, picture, pose
 from rig import synthetic_snapshot, time_message
@@ -62,9 +61,9 @@ class Soak:
         self.joints = peer.node.create_publisher(JointState, JOINT_TOPIC, SENSOR_DATA)
         self.chunks = 0
         peer.node.create_subscription(ActionChunk, CHUNK, self.chunk, LATCHED)
-        self.client = ActionClient(peer.node, PredictChunk, f'{NODE}/predict_chunk')
-        self.lifecycle = peer.node.create_client(ChangeState, f'{NODE}/change_state')
-        self.setter = peer.node.create_client(SetParameters, f'{NODE}/set_parameters')
+        self.client = peer.action_client(PredictChunk, f'{NODE}/predict_chunk')
+        self.lifecycle = peer.client(ChangeState, f'{NODE}/change_state')
+        self.setter = peer.client(SetParameters, f'{NODE}/set_parameters')
         self.offset_s = 1_000_000.0
         self.elapsed_s = 0.0
         self.frame = 0

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::gigabytes;
+use crate::locked::locked;
 use crate::weights::fetch::Watcher;
 
 /// How often a line is written where there is no terminal.
@@ -54,7 +55,7 @@ impl Files {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     fn bar(&self, name: &str, size: u64, template: &str) -> ProgressBar {

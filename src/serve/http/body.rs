@@ -1,7 +1,7 @@
 //! Bodies, read within limits of bytes and time.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use hyper::body::{Frame, SizeHint};
 use tokio::time::timeout;
 
 use super::error::ApiError;
+use crate::locked::locked;
 use crate::serve::room::{AHEAD_BYTES, Room, Share};
 
 /// For the rest of a body that nobody wants.
@@ -112,7 +113,7 @@ impl Shared {
 
     fn with<R>(&self, work: impl FnOnce(Pin<&mut Body>) -> R) -> R {
         // The handles are used one after the other; a panic leaves the body as it was.
-        let mut body = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut body = locked(&self.0);
         work(Pin::new(&mut *body))
     }
 }

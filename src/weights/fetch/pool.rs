@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::FetchError;
+use crate::locked::locked;
 
 /// Longest time between two looks at the flag.
 const LOOK: Duration = Duration::from_millis(100);
@@ -60,10 +61,10 @@ pub fn for_all<T: Sync, R: Send>(
             items.get(at).map(|item| (at, item))
         } {
             match stop.check().and_then(|()| work(item)) {
-                Ok(result) => lock(&results)[at] = Some(result),
+                Ok(result) => locked(&results)[at] = Some(result),
                 Err(error) => {
                     if !matches!(error, FetchError::Stopped) {
-                        lock(&first_error).get_or_insert(error);
+                        locked(&first_error).get_or_insert(error);
                     }
                     stop.set();
                     return;
@@ -83,10 +84,6 @@ pub fn for_all<T: Sync, R: Send>(
             results.into_iter().collect::<Option<Vec<R>>>().ok_or(FetchError::Stopped)
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

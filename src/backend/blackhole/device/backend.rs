@@ -1,6 +1,6 @@
 //! Requests on a device.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
@@ -21,6 +21,7 @@ use crate::backend::{Backend, BackendError, ModelOutput};
 use crate::checkpoint::Checkpoint;
 use crate::contract::{PredictOptions, TapSink};
 use crate::encode::ModelInput;
+use crate::locked::locked;
 use crate::prepared::Values;
 use crate::program::{ACTIONS, Layout, ModelPrograms, Op, Program, StageKind};
 
@@ -63,7 +64,7 @@ impl DeviceBackend {
         let start: Start = {
             let (slot, options, board) = (Arc::clone(&slot), options.clone(), board.clone());
             Box::new(move || {
-                let target = slot.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let target = locked(&slot).clone();
                 let Some(target) = target else {
                     let problem = "no layout has been chosen".to_owned();
                     return Err(Error::Argument { request: "start", problem });
@@ -100,7 +101,7 @@ impl DeviceBackend {
         let (checkpoint, constants) = (Arc::clone(&self.checkpoint), Arc::clone(&self.constants));
         let target = Arc::new(Target::new(program, checkpoint, constants, self.numerics)?);
         self.supervisor.stop();
-        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&target));
+        *locked(&self.slot) = Some(Arc::clone(&target));
         self.current = Some((layout, Arc::clone(&target)));
         Ok(target)
     }

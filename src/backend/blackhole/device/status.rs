@@ -1,13 +1,14 @@
 //! What is known of a device while it works, for whoever watches it from another thread.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tt_metal_sys::protocol::Telemetry;
 use tt_metal_sys::{Device, Error};
 
 use super::options::{DeviceKind, DeviceOptions};
+use crate::locked::locked;
 
 /// Where a device stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,7 +178,7 @@ impl StatusBoard {
     }
 
     fn lock(&self) -> MutexGuard<'_, DeviceStatus> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }
 

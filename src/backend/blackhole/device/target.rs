@@ -1,6 +1,6 @@
 //! What a session is for: the program of a layout, lowered, with all that it needs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::DeviceError;
 use crate::backend::blackhole::arena::ArenaPlan;
@@ -9,6 +9,7 @@ use crate::backend::blackhole::trace::{
 };
 use crate::backend::cpu::card::CardNumerics;
 use crate::checkpoint::Checkpoint;
+use crate::locked::locked;
 use crate::prepared::Values;
 use crate::program::Program;
 
@@ -51,7 +52,7 @@ impl Target {
 
     /// The programs of every stage. The first session takes those that there are; for a later one they are made again.
     pub fn take_programs(&self) -> Result<Vec<StagePrograms>, DeviceError> {
-        match self.programs.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        match locked(&self.programs).take() {
             Some(programs) => Ok(programs),
             None => Ok(lower(&self.program, &self.checkpoint, self.numerics)?.1),
         }
