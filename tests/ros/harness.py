@@ -31,6 +31,7 @@ try:
     import rclpy
     import yaml
     from diagnostic_msgs.msg import DiagnosticArray
+    from rcl_interfaces.msg import Log
     from rclpy.action import ActionClient
     from rclpy.executors import SingleThreadedExecutor
     from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy, qos_profile_services_default
@@ -272,17 +273,22 @@ class Peer:
         """Waits until the node knows every subscription of this peer, those for the answers of services among them.
 
         That the peer knows the node does not say so, and what is sent once before the node knows the peer never comes.
-        The node hears of subscriptions in the order in which they were made: once it sends something to the last one, it
-        knows all. Its diagnostics come every second.
+        The node hears of subscriptions in the order in which they were made: once it sends something to the last ones, it
+        knows all. What it has logged lately comes at once, and its diagnostics come every second.
         """
         if not self.is_new:
             return
         told = []
-        last = self.node.create_subscription(DiagnosticArray, '/diagnostics', told.append, RELIABLE)
+        hear_log = lambda line: line.file.endswith('.rs') and told.append(line)
+        last = [
+            self.node.create_subscription(Log, '/rosout', hear_log, LATCHED),
+            self.node.create_subscription(DiagnosticArray, '/diagnostics', told.append, RELIABLE),
+        ]
         try:
-            self.wait_for(lambda: told, DISCOVERY_S, "the node's diagnostics")
+            self.wait_for(lambda: told, DISCOVERY_S, 'the log or the diagnostics of the node')
         finally:
-            self.node.destroy_subscription(last)
+            for subscription in last:
+                self.node.destroy_subscription(subscription)
         self.is_new = False
 
     def collect(self, kind, topic, qos=RELIABLE, *, raw=False):
