@@ -13,7 +13,7 @@ readonly RUST_LABEL="Rust tests"
 readonly ROS_LABEL="tests with ROS 2 peers"
 readonly DEVICE_LABEL="tests of the device worker"
 readonly KERNELS_LABEL="kernels on a simulator"
-# They take seven minutes on two idle cores. Where they hang, the signal makes Python tell where every thread stands.
+# They take eight minutes on two idle cores. Where they hang, the signal makes Python tell where every thread stands.
 readonly ROS_LIMIT=(timeout --foreground --signal=ABRT --kill-after=10s 30m)
 # Lines that are shown of each test with ROS 2 peers that failed.
 readonly FAILURE_LINES=40
