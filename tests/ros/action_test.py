@@ -139,11 +139,8 @@ class GoalTest(ActionCase):
         self.start(rate_hz=20.0, instruction='')
         status, result = self.run_goal(instruction='wave', chunks=5)
         self.assertEqual((status, result.chunks), (GoalStatus.STATUS_SUCCEEDED, 5))
-        self.peer.wait_for(lambda: result.last_chunk in self.chunks, PATIENCE, 'the last chunk')
-        # The node's queue of a latched topic holds one chunk, so some before the last may be missed.
-        numbers = [chunk.sequence for chunk in self.chunks]
-        self.assertEqual(numbers, sorted(set(numbers) & set(range(5))))
-        self.assertEqual(result.last_chunk.sequence, 4)
+        self.wait_for_chunks(5)
+        self.assertEqual([chunk.sequence for chunk in self.chunks], list(range(5)))
         self.assertEqual({bytes(chunk.goal_id.uuid) for chunk in self.chunks}, {bytes(result.last_chunk.goal_id.uuid)})
         stamps = [nanoseconds(chunk.header.stamp) for chunk in self.chunks]
         self.assertEqual(stamps, sorted(stamps))
@@ -247,7 +244,7 @@ class EndingTest(ActionCase):
         self.peer.spin(0.2)
         # The last prediction that was begun has made no chunk.
         self.assertEqual(self.feedback[-1].chunk_index, result.chunks)
-        self.assertLessEqual({chunk.sequence for chunk in self.chunks}, set(range(result.chunks)))
+        self.assertEqual([chunk.sequence for chunk in self.chunks], list(range(result.chunks)))
         self.assertEqual(len(self.stop().points), 0)
         self.assertEqual(list(self.trajectories[-1].joint_names), JOINTS)
         self.assert_silent()
@@ -322,7 +319,7 @@ class EndingTest(ActionCase):
         self.assertEqual((status, result.chunks), (GoalStatus.STATUS_SUCCEEDED, 2))
         self.peer.wait_for(lambda: result.last_chunk in self.chunks, PATIENCE, 'the last chunk')
         owners = [bytes(chunk.goal_id.uuid) for chunk in self.chunks]
-        self.assertEqual(owners[-1], bytes(third.goal_id.uuid))
+        self.assertEqual(owners[-2:], [bytes(third.goal_id.uuid)] * 2)
         last_of_first = max((i for i, owner in enumerate(owners) if owner == bytes(first.goal_id.uuid)), default=-1)
         self.assertLess(last_of_first, owners.index(bytes(third.goal_id.uuid)))
 

@@ -279,7 +279,12 @@ class Peer:
         if not self.is_new:
             return
         told = []
-        hear_log = lambda line: line.file.endswith('.rs') and told.append(line)
+
+        def hear_log(line):
+            # Not this peer's own.
+            if line.file.endswith('.rs'):
+                told.append(line)
+
         last = [
             self.node.create_subscription(Log, '/rosout', hear_log, LATCHED),
             self.node.create_subscription(DiagnosticArray, '/diagnostics', told.append, RELIABLE),

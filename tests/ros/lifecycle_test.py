@@ -123,6 +123,7 @@ class LifecycleTest(NodeCase):
         self.start(autostart=True, rate_hz=0.0)
         Robot(self.peer)
         trajectories = self.peer.collect(JointTrajectory, TRAJECTORY)
+        # Before the transition's time is taken.
         self.peer.client(ChangeState, f'{NODE}/change_state')
         client = self.peer.action_client(PredictChunk, f'{NODE}/predict_chunk')
         stages = []

@@ -189,7 +189,7 @@ class TrajectoryTest(NodeTest):
         Robot(peer)
         # On a busy machine some chunk may be over before it is there, and have none.
         pairs = lambda: [(c, t) for c in chunks for t in trajectories if c.header.stamp == t.header.stamp]
-        chunk, trajectory = peer.wait_for(pairs, PATIENCE, 'a chunk and its trajectory')[0]
+        [(chunk, trajectory)] = peer.wait_for(pairs, PATIENCE, 'a chunk and its trajectory')
         self.assertEqual(list(trajectory.joint_names), JOINTS)
         columns = np.concatenate([values(chunk)[group] for group in GROUPS], -1).astype(np.float64)
         times = [nanoseconds(point.time_from_start) for point in trajectory.points]
